@@ -19,7 +19,12 @@ CHECKPOINT ?= server/builtin/en-de
 OUT ?= runs/bundle
 DEV ?= tests/data/general_dev.en.gz tests/data/general_dev.de.gz
 
-.PHONY: help demo serve install test test-without-torch check docs wheels reference protos check-protos train export bench fuzz chaos check-imports check-cuda-placement gpu clean
+TARGET ?= cpu
+BUILD ?= docker build
+VERSION := $(shell sed -n 's/^version = "\([^"]*\)".*/\1/p' pyproject.toml)
+IMAGE ?= babelserve:$(VERSION)$(if $(filter cuda,$(TARGET)),-cuda)
+
+.PHONY: help demo serve install test test-without-torch check docs wheels reference protos check-protos train export bench fuzz chaos image check-imports check-cuda-placement gpu clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 22
@@ -78,6 +83,11 @@ fuzz: .venv/installed-fuzz  ## feed the readers of foreign bytes with mutated on
 
 chaos: .venv/installed-dev  ## put the promise "nothing lost" to the test, for hours; ARGS="R2 R8 --quick" (tests/chaos)
 	$(BIN)/python -m tests.chaos --report $(ARGS)
+
+image:  ## build babelserve:VERSION; TARGET=cuda for GPUs, BASE=..., BUILD="buildah bud --format docker" (deploy/Dockerfile)
+	$(BUILD) --file deploy/Dockerfile --target $(TARGET) $(if $(BASE),--build-arg BASE=$(BASE)) --tag $(IMAGE) \
+		--label org.opencontainers.image.version=$(VERSION) \
+		--label org.opencontainers.image.revision=$(shell git rev-parse HEAD) .
 
 check-imports: .venv-imports/installed  ## compare with `transformers`, in a venv of its own (1.5 GB); ARGS="nllb" for one model
 	@.venv-imports/bin/python -m tests.imports.check $(ARGS)

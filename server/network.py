@@ -105,13 +105,20 @@ class Decoder(Protocol):
         minus infinity.
         """
 
+    @property
+    def keeps_sources(self) -> bool:
+        """Whether what `keep` returns holds when rows have moved; else it must be used before."""
+
+    def keep(self, row: int, source_length: int) -> Any:
+        """Returns what `align` needs of a sentence, of which this row was one in the last step."""
+
     def align(
-        self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
+        self, sources: Sequence[Any], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
     ) -> NDArray[np.float32]:
         """Returns what finished translations have attended to; a bundle that says nothing of alignment cannot.
 
         Args:
-            rows: [B], each one of its sentence, as they were in the last step.
+            sources: [B], what `keep` has returned of the sentence of each.
             target_ids: int64 [B, T], bos and the translation, padded with any ids.
             source_lengths: int32 [B].
 

@@ -73,12 +73,21 @@ class CachedDecoder:
         """See `Decoder.logits`: 20 and an eighth of the token's number below 0, in every row."""
         return np.tile(-20 - np.arange(32768, dtype=np.float32) / 8, (self.cache.slots.num_rows, 1))
 
+    @property
+    def keeps_sources(self) -> bool:
+        """See `Decoder.keeps_sources`."""
+        return True
+
+    def keep(self, row: int, source_length: int) -> int:
+        """See `Decoder.keep`; returns the row's slot."""
+        return int(self.cache.slots.slots_of([row])[0])
+
     def align(
-        self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
+        self, sources: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
     ) -> NDArray[np.float32]:
         """See `Decoder.align`; every token attends to the source's token with the number of its row's slot."""
-        attention = np.zeros((len(rows), target_ids.shape[1] - 1, source_lengths.max()), np.float32)
-        for sentence, slot in zip(attention, self.cache.slots.slots_of(rows), strict=True):
+        attention = np.zeros((len(sources), target_ids.shape[1] - 1, source_lengths.max()), np.float32)
+        for sentence, slot in zip(attention, sources, strict=True):
             sentence[:, slot % attention.shape[2]] = 1.0
         return attention
 

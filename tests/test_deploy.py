@@ -8,24 +8,10 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from server import app
-from server.listening import LAST_GRACE_SECONDS
-from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 from server.telemetry.model_metrics import EngineLoad
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
-
-
-@pytest.mark.parametrize(
-    ("file", "key"), [("compose.yaml", "stop_grace_period"), ("kubernetes.yaml", "terminationGracePeriodSeconds")]
-)
-def test_the_server_may_take_its_time_to_stop(file: str, key: str) -> None:
-    (grace_seconds,) = re.findall(rf"{key}: (\d+)", (DEPLOY / file).read_text())
-
-    drain_seconds = Settings().drain_delay + Settings().drain_timeout
-    last_seconds = app._ENGINE_STOP_SECONDS + app._LAST_CALLS_SECONDS + LAST_GRACE_SECONDS
-    assert int(grace_seconds) > drain_seconds + last_seconds
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool (Debian: package `prometheus`)")

@@ -59,10 +59,12 @@ def required(requirements: Iterable[str], found: dict[str, Distribution]) -> dic
 
 def said_versions() -> Iterator[tuple[str, str]]:
     """Versions of ours in what operators copy: tags of images and names of wheels."""
+    pattern = re.compile(r"\bbabelserve(?:_client)?[:-](\d+\.\d+\.\d+)|^(?:appV|v)ersion: (.*)$", re.MULTILINE)
     for folder in ("deploy", "docs/guides"):
-        for path in sorted(path for path in (ROOT / folder).iterdir() if path.is_file()):
-            for version in re.findall(r"\bbabelserve(?:_client)?[:-](\d+\.\d+\.\d+)", path.read_text(encoding="utf-8")):
-                yield path.name, version
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in {".md", ".yaml"} or path.name == "Dockerfile":
+                for image, chart in pattern.findall(path.read_text(encoding="utf-8")):
+                    yield path.name, image or chart
 
 
 def test_the_version_is_the_same_everywhere() -> None:
@@ -72,7 +74,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 
     assert CLIENT["version"] == version
     assert f"babelserve-client=={version}" in SERVER["dependencies"]
-    assert {name for name, _ in said} >= {"Dockerfile", "compose.yaml", "kubernetes.yaml", "serve.md"}
+    assert {name for name, _ in said} >= {"Dockerfile", "Chart.yaml", "compose.yaml", "deployment.yaml", "serve.md"}
     assert {other for _, other in said} == {version}
     assert f"\n## [{version}] - " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 

@@ -1,5 +1,6 @@
 """The pages of the metrics and of the alerts."""
 
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,13 @@ def alerts_page() -> str:
         "## Recorded ratios",
         *(f"{code(rule['record'])}\n\n{_expression(rule)}" for rule in rules if "record" in rule),
     )
+
+
+def prometheus_rule() -> str:
+    """The same rules as an object of Kubernetes, for the Prometheus operator: YAML."""
+    rules = _ALERTS.read_text(encoding="utf-8")
+    head = "apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n  name: babelserve\nspec:\n"
+    return f"# `make reference` writes this.\n{head}{textwrap.indent(rules, '  ')}"
 
 
 def _alert(rule: dict[str, Any]) -> Iterator[str]:

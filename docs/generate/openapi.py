@@ -121,13 +121,19 @@ def _references(value: Any) -> Iterator[str]:
 def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
     parts = [f'<section id="{operation["operationId"]}">', f"<h2><code>{method} {escape(path)}</code></h2>"]
     parts.append(f"<p>{escape(operation['summary'])}. {escape(operation.get('description', ''))}</p>")
+    parts += [
+        f"<p>The {each['in']} has <code>{each['name']}</code>: {escape(each['description'])}.</p>"
+        for each in operation.get("parameters", ())
+    ]
     if body := operation.get("requestBody"):
-        (content,) = body["content"].values()
-        parts.append(f"<p>Takes {_kind(content['schema'])}, such as</p>")
+        ((kind, content),) = body["content"].items()
+        form = "" if kind == "application/json" else f" as <code>{kind}</code>"
+        parts.append(f"<p>Takes {_kind(content['schema'])}{form}, such as</p>")
         example = json.dumps(content["example"], ensure_ascii=False)
         parts.append(f'<pre tabindex="0"><code>{escape(example)}</code></pre>')
     ((kind, content),) = operation["responses"]["200"]["content"].items()
-    parts.append(f"<p>Answers <code>{escape(kind)}</code>: {_kind(content['schema'])}.</p>")
+    answer = _kind(content["schema"]) or "the bytes of the file"
+    parts.append(f"<p>Answers <code>{escape(kind)}</code>: {answer}.</p>")
     return "\n".join([*parts, "</section>"])
 
 

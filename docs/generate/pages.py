@@ -6,7 +6,7 @@ from pathlib import Path
 from docs.generate.api import api_page
 from docs.generate.commands import commands_page, settings_page
 from docs.generate.formats import manifest_page, recipe_page
-from docs.generate.metrics import alerts_page, metrics_page
+from docs.generate.metrics import alerts_page, metrics_page, prometheus_rule
 from docs.generate.openapi import description_file, documentation_file
 from docs.generate.python_client import client_page
 
@@ -23,4 +23,5 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/manifest.md": manifest_page,
     "../server/web/openapi.yaml": description_file,
     "../server/web/page/docs.html": documentation_file,
+    "../deploy/kubernetes/components/monitoring/rules.yaml": prometheus_rule,
 }

@@ -57,6 +57,33 @@ def read_certificates(chain: bytes, key: bytes, client_ca: bytes | None) -> Cert
     return Certificates(chain=chain, key=key, client_ca=client_ca, expires=expires)
 
 
+def prove_client(authorities: bytes, chain: bytes | None, key: bytes | None) -> None:
+    """Checks that a client can use what it trusts and shows; all PEM.
+
+    Args:
+        authorities: of servers.
+        chain: the client's certificate, then those between that and its authority; None for none.
+        key: the private key of the first; None with none.
+
+    Raises:
+        SettingsError: each of them that is no PEM; a key that is another's.
+    """
+    context, faults = _context(ssl.PROTOCOL_TLS_CLIENT), []
+    try:
+        _trust(context, authorities)
+    except (ssl.SSLError, ValueError):
+        faults.append("--server-ca: holds no PEM certificate")
+    try:
+        if chain is not None and key is not None:
+            with _in_memory(chain) as chain_path, _in_memory(key) as key_path:
+                context.load_cert_chain(chain_path, key_path, password="")
+    except ssl.SSLError as error:
+        what = "are no PEM certificate chain and its unencrypted private key"
+        faults.append(f"--server-cert, --server-key: {what}: {error.reason}")
+    if faults:
+        raise SettingsError(faults)
+
+
 def server_context(certificates: Certificates) -> ssl.SSLContext:
     """Returns what a server of the standard library needs to show these certificates, and to ask clients for theirs."""
     context = _context(ssl.PROTOCOL_TLS_SERVER)

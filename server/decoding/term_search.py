@@ -160,7 +160,7 @@ class TermSearch(BeamSearch):
             may_join = terms.may_join(before)
             left = self._beam_size
             for token, log_prob in own.items():
-                if terms.forbids(before, token):
+                if terms.forbids(before, token) or terms.repeats(before, self._prefixes[parent], token):
                     continue
                 if token in leading or (may_join and token in terms.word_parts):
                     after = terms.after(before, token, log_prob, wishes[parent].get(token, -math.inf))

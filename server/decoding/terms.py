@@ -37,12 +37,12 @@ class Replaced(NamedTuple):
 
     Attributes:
         words: of each term, in order; empty if they are not known.
-        num_tokens: of the translation.
+        staying: the translation's tokens, with -1 for those of words that are replaced.
         gone: those of their first tokens with which the translation begins no word that stays.
     """
 
     words: tuple[tuple[ReplacedWord, ...], ...]
-    num_tokens: int
+    staying: tuple[int, ...]
     gone: frozenset[int] = frozenset()
 
 
@@ -114,6 +114,7 @@ class TermTrie:
         self._joins = [0]  # those that a longer word has that begins so
         self._below = [0]  # both, there or below
         self._bound: set[int] = set()  # nodes of forms that begin as the words do that they replace
+        ends: dict[int, Form] = {}
         joined = terms.joined or ((),) * len(terms.forms)
         for index, (forms, longer, replaced) in enumerate(zip(terms.forms, joined, terms.replaced.words, strict=True)):
             self._firsts.append(frozenset(form[0] for form in (*forms, *longer)))
@@ -122,6 +123,10 @@ class TermTrie:
                     nodes = self._add(form, 1 << index)
                     marks[nodes[-1]] |= 1 << index
                     self._bound.update(nodes if form[0] in {word.token for word in replaced} else ())
+                    ends.update({nodes[-1]: form} if own is forms else {})
+        self._once: dict[int, list[tuple[Form, int]]] = {}  # forms that no word has that stays, by their last tokens
+        for node in ends.keys() - self._nodes_within(terms.replaced.staying):
+            self._once.setdefault(ends[node][-1], []).append((ends[node], node))
 
     def _add(self, form: Form, term: int) -> list[int]:
         node, nodes = 0, []
@@ -136,6 +141,17 @@ class TermTrie:
             self._below[node] |= term
             nodes.append(node)
         return nodes
+
+    def _nodes_within(self, ids: Sequence[int]) -> set[int]:
+        """Returns the nodes that any run of some ids leads to."""
+        found = set()
+        for start in range(len(ids)):
+            node = 0
+            for token in ids[start:]:
+                if not (node := self._children[node].get(token, 0)):
+                    break
+                found.add(node)
+        return found
 
     def note(self, written: Written, log_probs: Mapping[int, float]) -> None:
         """Notes what it costs a beam to go on with a form, before `after` is asked what its beams have written.
@@ -226,6 +242,23 @@ class TermTrie:
             done |= ends & -ends
             nodes.append(0)
         return [token for each in nodes for token, child in self._children[each].items() if self._below[child] & ~done]
+
+    def repeats(self, written: Written, prefix: Sequence[int], token: int) -> bool:
+        """Whether a token would write a form again of which no term is left, and which no word has that stays.
+
+        Args:
+            written: by a beam.
+            prefix: its tokens.
+            token: the next one.
+        """
+        if written.node and token in self._children[written.node]:
+            return False
+        ends = self._whole(written)
+        done = written.done | ends & -ends
+        return any(
+            not self._ends[node] & ~done and form[:-1] == tuple(prefix[len(prefix) + 1 - len(form) :])
+            for form, node in self._once.get(token, ())
+        )
 
     def forbids(self, written: Written, token: int) -> bool:
         """Whether a token would make another word of a form that begins as the word does that it replaces."""

@@ -99,7 +99,11 @@ class Documents:
             options=options,
         )
         self._jobs[job.identity] = job
-        await asyncio.to_thread(_fill, source, data)
+        try:
+            await asyncio.to_thread(_fill, source, data)
+        except BaseException:  # the caller has left, or the disk is full
+            self.forget(job)
+            raise
         if job.identity in self._jobs:
             task = self._tasks[job] = asyncio.create_task(run(job, self._backend, self._parser))
             task.add_done_callback(lambda _: self._end(job))

@@ -10,6 +10,10 @@ from server.decoding.coverage import coverage
 from server.engine.sentence import Sentence
 from server.network import Decoder
 
+# Sentences that are aligned together. Half, and links cost a request a tenth more; twice that, and a sentence waits
+# longer for no gain.
+_ENOUGH = 8
+_MOST_STEPS = 8  # that a sentence waits for others: half, and groups are smaller; twice that, and streams falter
 # Hypotheses of one run for coverage. Half, and it takes longer; twice, and the longest take 40 MB more for a while.
 _MOST_HYPOTHESES = 16
 
@@ -19,11 +23,43 @@ def needs_attention(sentence: Sentence) -> bool:
     return sentence.options.with_alignment or sentence.options.coverage_penalty > 0
 
 
+class Group:
+    """Finished sentences of a batch that wait to be aligned together: a run for one takes as long as for three.
+
+    Attributes:
+        sentences: they hold no rows any more.
+    """
+
+    def __init__(self) -> None:
+        self.sentences: list[Sentence] = []
+        self._num_steps = 0  # that the first one has waited
+
+    def add(self, sentences: Sequence[Sentence], decoder: Decoder) -> None:
+        """Adds sentences that need it, with the rows that the last step was taken with."""
+        for sentence in sentences:
+            sentence.source = decoder.keep(sentence.rows[0], len(sentence.source_ids))
+        self.sentences += sentences
+
+    def remove(self, sentences: Sequence[Sentence]) -> None:
+        """Takes sentences out, if they are there."""
+        gone = set(sentences)
+        self.sentences = [sentence for sentence in self.sentences if sentence not in gone]
+
+    def take_due(self, running: Sequence[Sentence], *, may_wait: bool) -> list[Sentence]:
+        """Returns the sentences, which then wait no longer, or none if it is worth while to wait for running ones."""
+        self._num_steps += 1
+        may_wait = may_wait and len(self.sentences) < _ENOUGH and self._num_steps < _MOST_STEPS
+        if may_wait and any(map(needs_attention, running)):
+            return []
+        due, self.sentences, self._num_steps = self.sentences, [], 0
+        return due
+
+
 def align(sentences: Sequence[Sentence], decoder: Decoder) -> None:
     """Adds to the scores of hypotheses what their coverage is worth, then notes the attention of the best one.
 
     Args:
-        sentences: finished ones that need it, with the rows that the last step was taken with.
+        sentences: finished ones, of a `Group`.
         decoder: of their batch.
     """
     covered = [sentence for sentence in sentences if sentence.options.coverage_penalty > 0]
@@ -51,7 +87,7 @@ def _attend(targets: Sequence[tuple[Sentence, list[int]]], decoder: Decoder) -> 
     for row, (_, ids) in zip(target_ids, targets, strict=True):
         row[: len(ids)] = ids
     lengths = np.array([len(sentence.source_ids) for sentence, _ in targets], np.int32)
-    attention = decoder.align([sentence.rows[0] for sentence, _ in targets], target_ids, lengths)
+    attention = decoder.align([sentence.source for sentence, _ in targets], target_ids, lengths)
     return [
         weights[: len(ids) - 1, : len(sentence.source_ids)].copy()
         for weights, (sentence, ids) in zip(attention, targets, strict=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from server.decoding.result import Result
 from server.decoding.steered_step import change_step
 from server.decoding.steering import Step
-from server.engine.aligning import align, needs_attention
+from server.engine.aligning import Group, align, needs_attention
 from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
 from server.engine.failing import Faults, end_over, fail
@@ -53,12 +53,18 @@ class Batch:
         self._rows = Rows(max_rows)
         self._has_cancelled = False  # whether a caller may have left since the last look
         self._first_deadline = math.inf  # of the running sentences
+        self._unaligned = Group()
         self._parents: dict[Sentence, list[int]] = {}  # of the last step: the beam that each beam extends
 
     @property
     def cache_bytes(self) -> int:
         """Bytes of the cache's buffers."""
         return self._decoder.cache_bytes if self._decoder is not None else 0
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        """Those that run, and those that are finished and wait to be aligned."""
+        return self.plan.running + self._unaligned.sentences
 
     def enter(self, sentences: list[Sentence]) -> None:
         """Adds sentences of this kind. The next step encodes them and gives them rows."""
@@ -78,19 +84,23 @@ class Batch:
         try:
             self._drop_over(self._clock())
             if not self.plan.running:
+                self._align()
                 return
             entering = [sentence for sentence in self.plan.running if not sentence.rows]
             self._decoder = self._decoder or self._runner.open_decoder(self.kind, self._max_rows)
             self._rearrange(self._decoder)
             self._encode(entering, self._decoder)
             rows, started = self.plan.footprint.rows, self._clock()
-            if rows and (stepped := self._take_step(self._decoder, is_alone=is_alone)):
-                self._answer(self._align(self._choose(*stepped, self._decoder), self._decoder))
+            stepped = self._take_step(self._decoder, is_alone=is_alone) if rows else None
+            if stepped:
+                self._answer(self._held_back(self._choose(*stepped, self._decoder), self._decoder))
+            self._align()
+            if stepped:
                 now = self._clock()
                 self._cost.observe_step(rows, now - started, now - came if is_full else None)
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
             self._parents = {}
-            self.fail(error, self.plan.running)
+            self.fail(error, self.sentences)
 
     def rest(self) -> None:
         """Gives back the caches. The batch must have no sentences."""
@@ -106,6 +116,7 @@ class Batch:
     def drop(self, error: TranslationError, sentences: list[Sentence]) -> None:
         """Answers sentences with an error, and frees their rows."""
         try:
+            self._unaligned.remove(sentences)
             self._remove(sentences)
         finally:  # even if the row plan itself is broken
             for sentence in sentences:
@@ -231,20 +242,31 @@ class Batch:
             return {}
         return dict(zip(asking, found, strict=True))
 
-    def _align(self, finished: list[Sentence], decoder: Decoder) -> list[Sentence]:
-        """Aligns the finished sentences that ask for it, and returns the sentences that can be answered.
-
-        If that fails, the sentences that ask for it are answered with an error, and the others as usual.
-        """
+    def _held_back(self, finished: list[Sentence], decoder: Decoder) -> list[Sentence]:
+        """Puts the finished sentences that ask for it among those to be aligned, and returns the others."""
         asking = list(filter(needs_attention, finished))
         if not asking:
             return finished
+        self._unaligned.add(asking, decoder)
+        if decoder.keeps_sources:
+            self._remove(asking)
+        return [sentence for sentence in finished if not needs_attention(sentence)]
+
+    def _align(self) -> None:
+        """Aligns the finished sentences that wait for it, if it is time, and answers them.
+
+        If that fails, they are answered with an error, and the others as usual.
+        """
+        decoder = self._decoder
+        if decoder is None or not self._unaligned.sentences:
+            return
+        due = self._unaligned.take_due(self.plan.running, may_wait=decoder.keeps_sources)
         try:
-            align(asking, decoder)
+            align(due, decoder)
         except Exception as error:  # noqa: BLE001  # as in step
-            self.fail(error, asking)
-            return [sentence for sentence in finished if not needs_attention(sentence)]
-        return finished
+            self.fail(error, due)
+        else:
+            self._answer(due)
 
     def _answer(self, finished: list[Sentence]) -> None:
         now = self._clock()
@@ -265,8 +287,7 @@ class Batch:
     def _remove(self, sentences: list[Sentence]) -> None:
         """Takes sentences out of the batch; the caller answers them."""
         if sentences:
-            self.plan.remove(sentences)
-            self._dispatch.count(sentences, -1)
+            self._dispatch.count(self.plan.remove(sentences), -1)
 
 
 def _deadline(sentence: Sentence) -> float:

@@ -106,7 +106,7 @@ class Lane:
     @property
     def running(self) -> list[Sentence]:
         """The sentences of its batches. To other threads, these may be those of a step ago."""
-        return [sentence for batch in self._batches for sentence in batch.plan.running]
+        return [sentence for batch in self._batches for sentence in batch.sentences]
 
     @property
     def cache_bytes(self) -> int:
@@ -132,7 +132,7 @@ class Lane:
         """Ends the lane and answers its sentences at once, because its thread may hang for ever."""
         self.take_out()
         for batch in self._batches:
-            for sentence in batch.plan.running:
+            for sentence in batch.sentences:
                 fail(sentence, error, self._metrics)
 
     def run(self) -> None:
@@ -184,7 +184,7 @@ class Lane:
                 batch.enter([sentence for sentence in entering if sentence.kind is batch.kind])
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
             for batch in batches:
-                batch.fail(error, batch.plan.running)
+                batch.fail(error, batch.sentences)
             return False
         now = self._clock()
         for sentence in entering:
@@ -240,7 +240,7 @@ class Lane:
             error = NotServing("the server has lost what ran this sentence; it may be sent again")
         try:
             for batch in self._batches:
-                batch.drop(error, batch.plan.running)
+                batch.drop(error, batch.sentences)
             if self._canary is not None:
                 fail(self._canary, error, self._metrics)
         finally:

@@ -41,15 +41,16 @@ class RowPlan:
         self.num_rows += len(sentences)
         return first_row
 
-    def remove(self, sentences: list[Sentence]) -> None:
-        """Takes sentences out of the batch. The next `arrange` closes the gaps."""
-        if sentences:
-            gone = set(sentences)
-            self.running = [sentence for sentence in self.running if sentence not in gone]
-            for sentence in sentences:
-                self.footprint -= sentence.footprint
-                self.num_rows -= len(sentence.rows)
-                sentence.rows = []
+    def remove(self, sentences: list[Sentence]) -> list[Sentence]:
+        """Takes sentences out of the batch, and returns those that were in it. The next `arrange` closes the gaps."""
+        gone = set(sentences)
+        removed = [sentence for sentence in self.running if sentence in gone]
+        self.running = [sentence for sentence in self.running if sentence not in gone]
+        for sentence in removed:
+            self.footprint -= sentence.footprint
+            self.num_rows -= len(sentence.rows)
+            sentence.rows = []
+        return removed
 
     def arrange(self, parents: dict[Sentence, list[int]]) -> RowMoves:
         """Lays out the rows of the next step without gaps, and moves as few as possible.

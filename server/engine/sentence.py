@@ -2,6 +2,7 @@
 
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ class Sentence:
         submitted, admitted, encoded: instants; 0 until then.
         steps: forecast.
         forecast_seconds: from `submitted` to the answer of its request; None if the engine was idle.
+        source: what the decoder has kept of it when it was finished, for `Decoder.align`.
         attention: of the finished translation, [T, S]; None unless the options ask for it.
         rows: of the batch, for each live beam, best beam first; empty while the sentence waits.
         footprint: with all of its beams.
@@ -42,6 +44,7 @@ class Sentence:
     encoded: float = 0.0
     steps: float = 1.0
     forecast_seconds: float | None = None
+    source: Any = None
     attention: NDArray[np.float32] | None = None
     footprint: Footprint = field(init=False)
 

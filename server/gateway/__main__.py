@@ -5,23 +5,26 @@ SIGTERM or SIGINT: `/healthz` says 503. Requests are taken for the drain delay y
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import sys
 from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry
 
-from server.access.access import Access
+from server.access.access import POLL_SECONDS, Access
 from server.documents.documents import Documents
 from server.errors import SettingsError
-from server.gateway.command import build_parser, check, server_credentials
+from server.gateway.command import build_parser, check
+from server.gateway.credentials import Credentials, watched_credentials
 from server.gateway.remote import Remote
 from server.gateway.upstream import Upstream
+from server.models.machine import raise_file_limit
 from server.signals import Stop, reload_on_signal, stop_on_signals
 from server.telemetry.log import set_up_logging
 from server.telemetry.metrics import Metrics
 from server.telemetry.page import serve_page
-from server.telemetry.stderr import in_one_line, tell
+from server.telemetry.stderr import in_one_line, log_loop_exceptions, tell
 from server.translation.calls import Calls
 from server.translation.long_messages import LongMessages
 from server.translation.memory import MemoryBudget
@@ -31,6 +34,8 @@ from server.web.serving import HttpServer
 
 _EXIT_CANNOT_START = 2
 _MOST_SECONDS = 3600.0  # of a call; the server's own limit comes first
+_OWN_FILES = 64  # that the process opens besides connections
+_QUIET_SECONDS, _LAST_CALLS_SECONDS = 0.1, 2.0  # without calls before the port closes; for that to come
 
 logger = logging.getLogger(__name__)
 
@@ -50,10 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 async def _serve(options: argparse.Namespace) -> None:
     """Serves until a signal. Raises SettingsError."""
     metrics, stop, reload = Metrics(CollectorRegistry()), stop_on_signals(), reload_on_signal()
+    log_loop_exceptions(asyncio.get_running_loop())
     access = Access(
         metrics.access, tls_cert=options.tls_cert, tls_key=options.tls_key, tls_client_ca=options.tls_client_ca
     )
-    upstream = Upstream(options.server, server_credentials(options), options.server_name)
+    credentials = watched_credentials(options, metrics.access)
+    upstream = Upstream(options.server, credentials.value if credentials else None, options.server_name)
     running = RunningCalls()
     calls = Calls(metrics, running, _MOST_SECONDS)
     backend = Remote(upstream, calls, MemoryBudget(options.memory_mib << 20), lambda: not stop.is_set())
@@ -61,14 +68,23 @@ async def _serve(options: argparse.Namespace) -> None:
     app = create_app(backend, LongMessages(), documents, [each for each in options.http_cors.split(",") if each])
     try:
         server = HttpServer(
-            app, options.host, options.http_port, options.max_connections, lambda: access.certificates, documents.close
+            app,
+            options.host,
+            options.http_port,
+            min(options.max_connections, raise_file_limit() - _OWN_FILES),
+            lambda: not stop.is_set(),
+            lambda: access.certificates,
+            documents.close,
         )
     except OSError as error:
         raise SettingsError([f"--http-port: cannot listen on {options.http_port}: {error.strerror}"]) from None
     try:
         with serve_page(options.host, options.metrics_port, metrics.registry) as metrics_port:
             log = set_up_logging(metrics, options.log_level)
-            tasks = [asyncio.create_task(upstream.watch()), asyncio.create_task(access.watch(reload))]
+            tasks = [
+                asyncio.create_task(upstream.watch()),
+                asyncio.create_task(_follow_files(access, credentials, upstream, reload)),
+            ]
             await server.start()
             where = f"{options.host} port {server.port}, metrics on port {metrics_port}"
             tell(f"babelserve-gateway: listens on {where}, for {options.server}")
@@ -78,10 +94,27 @@ async def _serve(options: argparse.Namespace) -> None:
                 await server.stop()
                 for task in tasks:
                     task.cancel()
-                await upstream.channel.close(None)
+                await upstream.close()
                 log.close()
     except OSError as error:
         raise SettingsError([f"--metrics-port: cannot listen on {options.metrics_port}: {error.strerror}"]) from None
+
+
+async def _follow_files(
+    access: Access, credentials: Credentials | None, upstream: Upstream, reload: asyncio.Event
+) -> None:
+    """Takes what changes in the files of certificates, until cancelled."""
+    while True:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(reload.wait(), POLL_SECONDS)
+        at_once = reload.is_set()
+        reload.clear()
+        await asyncio.to_thread(access.renew, at_once=at_once)
+        if credentials is not None:
+            before = credentials.value
+            await asyncio.to_thread(credentials.poll, at_once=at_once)
+            if credentials.value is not before:
+                upstream.renew(credentials.value)
 
 
 async def _serve_until(stop: Stop, options: argparse.Namespace, running: RunningCalls) -> None:
@@ -96,6 +129,8 @@ async def _serve_until(stop: Stop, options: argparse.Namespace, running: Running
             await running.wait_until_idle()
     except TimeoutError:
         logger.warning("requests still run after the drain timeout")
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(running.wait_until_quiet(_QUIET_SECONDS), _LAST_CALLS_SECONDS)
 
 
 if __name__ == "__main__":

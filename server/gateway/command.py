@@ -3,7 +3,6 @@
 import argparse
 from pathlib import Path
 
-import grpc
 import shtab
 
 from server.errors import SettingsError
@@ -87,20 +86,3 @@ def check(options: argparse.Namespace) -> None:
     ]
     if faults:
         raise SettingsError(faults)
-
-
-def server_credentials(options: argparse.Namespace) -> grpc.ChannelCredentials | None:
-    """Returns what the gateway shows and trusts towards the server; None for no TLS. Raises SettingsError."""
-    if options.server_ca is None:
-        return None
-    files = {"root_certificates": "server_ca", "private_key": "server_key", "certificate_chain": "server_cert"}
-    read, faults = {}, []
-    for name, flag in files.items():
-        path = getattr(options, flag)
-        try:
-            read[name] = path.read_bytes() if path is not None else None
-        except OSError as error:
-            faults.append(f"--{flag.replace('_', '-')}: cannot be read: {error.strerror}")
-    if faults:
-        raise SettingsError(faults)
-    return grpc.ssl_channel_credentials(**read)

@@ -56,5 +56,5 @@ def failure_of(error: Any) -> TranslationError:
 
 def _overloaded(words: str, pushback: Any) -> TranslationError:
     if pushback is None:  # gRPC's own limit of a message, as the server always says when to come back
-        return BodyTooLong("body", "must mean a message of at most 4 MiB")
+        return BodyTooLong("body", "must ask for an answer of at most 64 MiB")
     return Overloaded(words, "elsewhere", int(pushback) / 1000)

@@ -11,14 +11,14 @@ from google.protobuf.message import Message
 
 from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
-from babelserve.v1.glossary_store_pb2_grpc import GlossaryStoreStub
-from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from server.access.keys import hash_key
 from server.access.tenants import ANONYMOUS
 from server.errors import TranslationError, Unauthenticated
 from server.fronts.backend import Caller
+from server.fronts.front import BodyTooLong
 from server.gateway.failures import failure_of
 from server.gateway.upstream import Upstream
+from server.rpc.intake import MAX_MESSAGE_BYTES
 from server.telemetry.tracing import TraceParent
 from server.translation.calls import Call, Calls, let_in
 from server.translation.memory import MemoryBudget, answer_need
@@ -40,8 +40,6 @@ class Remote:
 
     def __init__(self, upstream: Upstream, calls: Calls, memory: MemoryBudget, is_welcome: Callable[[], bool]) -> None:
         self._upstream = upstream
-        self._stub: Any = TranslationServiceStub(upstream.channel)
-        self._store: Any = GlossaryStoreStub(upstream.channel)
         self._calls = calls
         self._memory = memory
         self._is_welcome = is_welcome
@@ -60,7 +58,7 @@ class Remote:
         """See `Backend`."""
 
         async def answer(**options: Any) -> None:
-            call = self._stub.TranslateStream(message, **options)
+            call = self._upstream.translation.TranslateStream(message, **options)
             try:
                 async for response in call:
                     await send(response)
@@ -84,7 +82,7 @@ class Remote:
                 yield pb.TranslateBulkRequest(text=pb.BulkText(id=index, content=text))
 
         async def answer(**of_call: Any) -> None:
-            call = self._stub.TranslateBulk(parts(), **of_call)
+            call = self._upstream.translation.TranslateBulk(parts(), **of_call)
             try:
                 async for response in call:
                     take(response.id, response.translation)
@@ -165,7 +163,8 @@ class Remote:
         """Returns the answer to a message. Raises TranslationError."""
 
         async def answer(**options: Any) -> Any:
-            stub = self._stub if hasattr(self._stub, method) else self._store
+            translation = self._upstream.translation
+            stub = translation if hasattr(translation, method) else self._upstream.store
             return await getattr(stub, method)(message, **options)
 
         return await self._run(method, message, caller, answer)
@@ -187,7 +186,10 @@ class Remote:
 
         async def enter() -> _T:
             let_in(ANONYMOUS, caller.address)
-            with self._memory.hold(message.ByteSize() * _COPIES):
+            num_bytes = message.ByteSize()
+            if num_bytes > MAX_MESSAGE_BYTES:
+                raise BodyTooLong("body", f"must mean a message of at most {MAX_MESSAGE_BYTES} bytes, not {num_bytes}")
+            with self._memory.hold(num_bytes * _COPIES):
                 try:
                     return await answer(metadata=_metadata(caller), timeout=caller.seconds)
                 except grpc.aio.AioRpcError as error:

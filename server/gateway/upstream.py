@@ -1,4 +1,8 @@
-"""The server behind the gateway: the channel to it, and what its health says."""
+"""The server behind the gateway: the channel to it, and what its health says.
+
+gRPC reads a client's certificate once for a channel. So new certificates come with a new channel, and the old one ends
+with its last call.
+"""
 
 import asyncio
 import json
@@ -10,18 +14,40 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from babelserve.v1 import translation_pb2 as pb
+from babelserve.v1.glossary_store_pb2_grpc import GlossaryStoreStub
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
+from server.rpc.intake import MAX_MESSAGE_BYTES
 
 logger = logging.getLogger(__name__)
 
 SERVICE = "babelserve.v1.TranslationService"
 _AGAIN_SECONDS = 1.0  # from a lost watch to the next. Half, and many gateways call a server that starts twice as often.
 # Twice, and the gateway is out of service for longer than its server.
+_LONGEST_SECONDS = 3600.0  # of a call, such as the texts of a document
+# By another replica, where the first has ended: translating twice does no harm. What is kept is not in this service,
+# and a refusal (RESOURCE_EXHAUSTED) is left to the gateway's callers, whom the server tells when to come back.
+_RETRIES = {
+    "maxAttempts": 3,
+    "initialBackoff": "0.05s",
+    "maxBackoff": "0.5s",
+    "backoffMultiplier": 2,
+    "retryableStatusCodes": ["UNAVAILABLE"],
+}
 _OPTIONS = {
     "grpc.max_receive_message_length": 64 << 20,  # answers are longer than requests
-    "grpc.enable_retries": 0,  # the gateway's callers retry, as the server tells them
+    "grpc.per_rpc_retry_buffer_size": MAX_MESSAGE_BYTES,  # a longer request is not sent again
+    # To a server that starts anew; gRPC's own maximum is two minutes. Half, and many gateways call a server that starts
+    # twice as often. Twice, and the gateway is out of service for longer than its server.
+    "grpc.initial_reconnect_backoff_ms": 200,
+    "grpc.max_reconnect_backoff_ms": 2_000,
+    "grpc.keepalive_time_ms": 60_000,  # a server that is gone without a word; the server lets clients ask each 30 s
+    "grpc.keepalive_timeout_ms": 20_000,
     "grpc.service_config": json.dumps(
-        {"loadBalancingConfig": [{"round_robin": {}}], "healthCheckConfig": {"serviceName": SERVICE}}
+        {
+            "loadBalancingConfig": [{"round_robin": {}}],
+            "healthCheckConfig": {"serviceName": SERVICE},
+            "methodConfig": [{"name": [{"service": SERVICE}], "retryPolicy": _RETRIES}],
+        }
     ),
 }
 
@@ -35,7 +61,8 @@ class Upstream:
         server_name: that the server's certificate has, where it is not the target's.
 
     Attributes:
-        channel: to it.
+        translation: calls of `babelserve.v1.TranslationService`.
+        store: those of `babelserve.v1.GlossaryStore`.
         is_serving: whether it takes requests, by its own word.
         asks_for_key: whether it refuses callers without a key.
     """
@@ -43,24 +70,48 @@ class Upstream:
     def __init__(
         self, target: str, credentials: grpc.ChannelCredentials | None = None, server_name: str | None = None
     ) -> None:
-        options: Any = [*_OPTIONS.items()]
+        self._target = target
+        self._options: Any = [*_OPTIONS.items()]
         if server_name is not None:
-            options.append(("grpc.ssl_target_name_override", server_name))
-        if credentials is None:
-            self.channel = grpc.aio.insecure_channel(target, options)
-        else:
-            self.channel = grpc.aio.secure_channel(target, credentials, options)
+            self._options.append(("grpc.ssl_target_name_override", server_name))
+        self._watch: Any = None
+        self._ending: set[asyncio.Task[None]] = set()
+        self._open(credentials)
         self.is_serving = False
         self.asks_for_key = False
 
+    def renew(self, credentials: grpc.ChannelCredentials) -> None:
+        """Has new calls go with other credentials; those under way go on."""
+        ending = asyncio.create_task(self._channel.close(_LONGEST_SECONDS))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+        self._open(credentials)
+        if self._watch is not None:
+            self._watch.cancel()
+
+    async def close(self) -> None:
+        """Ends all calls."""
+        for ending in self._ending:
+            ending.cancel()
+        await self._channel.close(None)
+
+    def _open(self, credentials: grpc.ChannelCredentials | None) -> None:
+        if credentials is None:
+            self._channel = grpc.aio.insecure_channel(self._target, self._options)
+        else:
+            self._channel = grpc.aio.secure_channel(self._target, credentials, self._options)
+        self.translation: Any = TranslationServiceStub(self._channel)
+        self.store: Any = GlossaryStoreStub(self._channel)
+
     async def watch(self) -> None:
         """Follows the server's health, for ever. Where it cannot, it says why once, and tries again."""
-        stub: Any = HealthStub(self.channel)
         told = ""
         while True:
-            reason = "the server ended its answer"
+            reason, channel = "the server ended its answer", self._channel
+            stub: Any = HealthStub(channel)
+            self._watch = stub.Watch(HealthCheckRequest(service=SERVICE), wait_for_ready=True)
             try:
-                async for answer in stub.Watch(HealthCheckRequest(service=SERVICE), wait_for_ready=True):
+                async for answer in self._watch:
                     is_serving = answer.status == HealthCheckResponse.SERVING
                     if is_serving and not self.is_serving:
                         self.asks_for_key = await self._asks_for_key()
@@ -68,6 +119,11 @@ class Upstream:
                     told = ""
             except grpc.aio.AioRpcError as error:
                 reason = f"{error.code().name}: {error.details()}"
+            except asyncio.CancelledError:
+                if channel is self._channel:
+                    raise
+            if channel is not self._channel:  # what the old one has said holds until the new one says otherwise
+                continue
             self.is_serving = False
             if reason != told:
                 logger.warning("the server's health cannot be followed: %s", reason)
@@ -75,9 +131,8 @@ class Upstream:
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _asks_for_key(self) -> bool:
-        stub: Any = TranslationServiceStub(self.channel)
         try:
-            await stub.ListModels(pb.ListModelsRequest())
+            await self.translation.ListModels(pb.ListModelsRequest())
         except grpc.aio.AioRpcError as error:
             return error.code() is grpc.StatusCode.UNAUTHENTICATED
         return False

@@ -131,15 +131,24 @@ class DeviceDecoder:
         step.run(last.input_ids, last.past_lengths, last.source_lengths)
         return step.logits()
 
+    @property
+    def keeps_sources(self) -> bool:
+        """See `Decoder.keeps_sources`."""
+        return False
+
+    def keep(self, row: int, source_length: int) -> int:
+        """See `Decoder.keep`; returns the row."""
+        return row
+
     @taking_turns
     @telling_failures_apart
     def align(
-        self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
+        self, sources: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
     ) -> NDArray[np.float32]:
         """See `Decoder.align`."""
         session = self._sessions.aligner_session()
         binding: Any = session.io_binding()
-        for name, array in zip(ALIGNER_INPUTS, (target_ids, np.array(rows, np.int64), source_lengths), strict=True):
+        for name, array in zip(ALIGNER_INPUTS, (target_ids, np.array(sources, np.int64), source_lengths), strict=True):
             binding.bind_cpu_input(name, array)
         for name in self._sessions.aligner_caches:
             binding.bind_ortvalue_input(name, self._caches[name])

@@ -93,18 +93,33 @@ class HostDecoder:
         num_rows = self.cache.slots.num_rows
         return self._projected[: num_rows * self._vocab_size].reshape(num_rows, self._vocab_size)
 
+    @property
+    def keeps_sources(self) -> bool:
+        """See `Decoder.keeps_sources`."""
+        return True
+
+    def keep(self, row: int, source_length: int) -> list[NDArray[np.generic]]:
+        """See `Decoder.keep`; returns copies, per cache that the aligner reads [H, S, D]."""
+        (slot,) = self.cache.slots.slots_of([row])
+        tensors = dict(zip(self._sessions.cross_names, self.cache.cross_attention, strict=True))
+        return [tensors[name][slot, :, :source_length].copy() for name in self._sessions.aligner_caches]
+
     @telling_failures_apart
     def align(
-        self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
+        self,
+        sources: Sequence[list[NDArray[np.generic]]],
+        target_ids: NDArray[np.int64],
+        source_lengths: NDArray[np.int32],
     ) -> NDArray[np.float32]:
         """See `Decoder.align`."""
-        sessions, cache = self._sessions, self.cache
-        feeds = dict(zip(ALIGNER_INPUTS, (target_ids, cache.slots.slots_of(rows), source_lengths), strict=True))
-        tensors = dict(zip(sessions.cross_names, cache.cross_attention, strict=True))
-        feeds |= {name: tensors[name][: len(cache.slots)] for name in sessions.aligner_caches}
+        sessions = self._sessions
+        feeds = dict(zip(ALIGNER_INPUTS, (target_ids, np.arange(len(sources)), source_lengths), strict=True))
+        feeds |= {
+            name: _padded(each) for name, each in zip(sessions.aligner_caches, zip(*sources, strict=True), strict=True)
+        }
         attention: NDArray[np.float32]
         (attention,) = sessions.aligner_session().run([ATTENTION_OUTPUT], feeds)
-        return attention[:, :, : source_lengths.max()]
+        return attention
 
     def _step(self, form: StepForm, is_alone: bool) -> "_BoundStep":
         if (form, is_alone) not in self._steps:
@@ -187,6 +202,15 @@ class _BoundStep:
             for name, array in zip(SHORTLIST_NAMES, arrays, strict=True):
                 binding.bind_input(name, *_address(array))
         binding.bind_output(self._form.projected, *_address(self._projected[: math.prod(shape)].reshape(shape)))
+
+
+def _padded(tensors: Sequence[NDArray[np.generic]]) -> NDArray[np.generic]:
+    """Returns [rows, H, S, D] of tensors [H, own S, D], with zeros where they end: 0 * NaN would be NaN."""
+    heads, _, width = tensors[0].shape
+    padded = np.zeros((len(tensors), heads, max(each.shape[1] for each in tensors), width), tensors[0].dtype)
+    for row, each in zip(padded, tensors, strict=True):
+        row[:, : each.shape[1]] = each
+    return padded
 
 
 def _address(rows: NDArray[np.generic]) -> tuple[str, int, type[np.generic], tuple[int, ...], int]:

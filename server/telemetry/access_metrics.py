@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, Counter
 from server.errors import Code
 from server.telemetry.metric_factory import MetricFactory
 
-RELOADED = ("certificates", "keys", "admin-keys")
+RELOADED = ("certificates", "keys", "admin-keys", "server-certificates")  # the last are a gateway's
 OUTCOMES = ("ok", "refused", "failed")
 
 

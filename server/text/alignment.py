@@ -23,6 +23,9 @@ _SPACE, _BLANK = "\u2581", " "  # the former is how vocabularies write the latte
 # Of a word's attention that a link must have. Half, and words are linked that have nothing to do with each other; twice
 # that, and words that share their attention between two are linked to none.
 _LEAST_WEIGHT = 0.15
+# Of the attention of the word that has most for a part of the source. Half, and a word that has nothing to do with the
+# part stands for it where its translation is missing; twice that, and more terms stand beside what they should replace.
+_LEAST_BEST = 0.3
 # Of a word's attention that a part of the source must have, for the word to stand for it alone. Half, and articles do;
 # a half more, and few words do.
 _LEAST_SHARE = 0.6
@@ -88,8 +91,8 @@ def weigh_words(
 def _membership(words: Sequence[tuple[_Span, list[int]]], num_pieces: int) -> NDArray[np.float32]:
     """Returns [words, pieces]: 1 where a piece belongs to a word, else 0."""
     membership = np.zeros((len(words), num_pieces), np.float32)
-    for row, (_, pieces) in zip(membership, words, strict=True):
-        row[pieces] = 1.0
+    rows = [row for row, (_, pieces) in enumerate(words) for _ in pieces]
+    membership[rows, [piece for _, pieces in words for piece in pieces]] = 1.0
     return membership
 
 
@@ -98,11 +101,14 @@ def link_words(words: WordWeights) -> list[Link]:
 
     A word that stands for none has no link, and neither has one that its network was not shown.
     """
-    links = []
-    for target, shares in zip(words.targets, words.weights, strict=True):
-        if len(shares) and shares[best := int(shares.argmax())] >= _LEAST_WEIGHT:
-            links.append(Link(words.sources[best], target, float(shares[best])))
-    return links
+    if not words.sources:
+        return []
+    best, weights = words.weights.argmax(axis=1).tolist(), words.weights.max(axis=1).tolist()
+    return [
+        Link(words.sources[source], target, weight)
+        for target, source, weight in zip(words.targets, best, weights, strict=True)
+        if weight >= _LEAST_WEIGHT
+    ]
 
 
 def words_of(pieces: Sequence[str]) -> list[tuple[int, int]]:
@@ -132,7 +138,7 @@ def attending(by_word: NDArray[np.float32], spans: Sequence[_Span | None], span:
     inside = [index for index, own in enumerate(spans) if own is not None and own[0] < span[1] and span[0] < own[1]]
     shares = by_word[:, inside].sum(axis=1)
     best = shares.max(initial=0.0)
-    if best < _LEAST_WEIGHT:
+    if best < _LEAST_BEST:
         return []
     return np.flatnonzero(shares >= min(_LEAST_SHARE, best)).tolist()  # the best one if none has as much
 
@@ -150,22 +156,31 @@ def find_spans(pieces: Sequence[str], text: str) -> list[_Span | None]:
     end = 0
     for piece in pieces:
         start, end = end, end + len(piece)
-        inner = [index for index in range(start, end) if not spelt[index].isspace() and ends[index] > begins[index]]
-        spans.append((min(begins[i] for i in inner), max(ends[i] for i in inner)) if inner else None)
+        written = spelt[start:end].strip()
+        first = spelt.find(written, start)
+        span = (begins[first], ends[first + len(written) - 1]) if written else (0, 0)
+        spans.append(span if span[0] < span[1] else None)
     return spans
 
 
 def _places(spelt: str, text: str) -> tuple[list[int], list[int]]:
-    """Returns where each character of one text begins and ends in another one; nowhere if both are equal."""
-    begins, ends = [0] * len(spelt), [0] * len(spelt)
+    """Returns where each character of one text begins and ends in another one; nowhere if both are equal.
+
+    Neither decreases from one character to the next.
+    """
+    begins: list[int] = []
+    ends: list[int] = []
     shift = int(spelt.startswith(_BLANK) and not text.startswith(_BLANK))  # most vocabularies begin with a blank
     (of_spelt, from_), (of_text, to) = _tokens(spelt), _tokens(_BLANK * shift + text)
-    to = [place - shift for place in to]
+    to = [max(0, place - shift) for place in to]
     for tag, first, last, begin, end in _differences(of_spelt, of_text):
-        for index in range(from_[first], from_[last]):
-            same = to[begin] + index - from_[first]
-            begin_end = (same, same + 1) if tag == "equal" else (to[begin], to[end])
-            begins[index], ends[index] = max(0, begin_end[0]), begin_end[1]
+        length = from_[last] - from_[first]
+        if tag == "equal":
+            begins += range(to[end] - length, to[end])
+            ends += range(to[end] - length + 1, to[end] + 1)
+        else:
+            begins += [to[begin]] * length
+            ends += [to[end]] * length
     return begins, ends
 
 
@@ -204,13 +219,18 @@ def _words(text: str, pieces: Sequence[str]) -> list[tuple[_Span, list[int]]]:
 
     Words that have the same pieces are one: they stand in the place of one carrier.
     """
-    spans = find_spans(pieces, text)
-    words: list[tuple[_Span, list[int]]] = []
+    placed = [(index, span) for index, span in enumerate(find_spans(pieces, text)) if span is not None]
+    indices, spans = [index for index, _ in placed], [span for _, span in placed]
+    words: list[tuple[_Span, tuple[int, int]]] = []
+    first = last = 0  # both only grow, as no piece begins or ends before the one before it does
     for match in _WORD.finditer(text):
         start, end = match.span()
-        own = [index for index, span in enumerate(spans) if span is not None and span[0] < end and start < span[1]]
-        if own and words and words[-1][1] == own and len({spans[index] for index in own}) == 1:
-            words[-1] = (words[-1][0][0], end), own
-        elif own:
-            words.append(((start, end), own))
-    return words
+        while first < len(spans) and spans[first][1] <= start:
+            first += 1
+        while last < len(spans) and spans[last][0] < end:
+            last += 1
+        if first < last and words and words[-1][1] == (first, last) and spans[first] == spans[last - 1]:
+            words[-1] = (words[-1][0][0], end), (first, last)
+        elif first < last:
+            words.append(((start, end), (first, last)))
+    return [(span, indices[slice(*own)]) for span, own in words]

@@ -9,13 +9,19 @@ from server.text.runs import Run
 # Characters that are marks where they stand alone, beside Unicode's symbols:
 _MARKS = frozenset("-*#_\u2010\u2011\u2012\u2013\u2014\u2015\u2022\u00b7\u00a7\u00b6\u2020\u2021\u2026")
 _OF_TEXT = frozenset("\u00b0")  # a symbol that belongs to the number before it
+_SPEAKER = re.compile(r"[-\u2010-\u2015](?=[^\W\d_](?:[^\W\d_]|['\u2019 ]))")  # the dash that touches the words
 _SPACE, _WORD_BEHIND = re.compile(r"\s+"), re.compile(r"\s*(\S+)(?=\s)")
 _IN_BRACKETS = re.compile(r"\[[^\[\]]*\]|\([^()]*\)")
 
 
 def marks_at_ends(text: str) -> Iterator[tuple[int, int]]:
-    """Yields the words at either end of a sentence that are nothing but marks, such as the "-" of a list."""
+    """Yields what is nothing but marks at either end of a sentence, such as the "-" of a list or before a speech.
+
+    The dash of a speech touches a word in small letters that begins with a capital, or "I".
+    """
     start, end = 0, len(text)
+    if _SPEAKER.match(text) and text[1].isupper() and not text[2].isupper():
+        yield 0, 1
     while (word := _WORD_BEHIND.match(text, start)) and all(map(_is_mark, word[1])):
         yield word.span(1)
         start = word.end()

@@ -6,11 +6,14 @@ as a case does: with all plurals the network takes the plural for a singular sou
 """
 
 import functools
+import re
 
 _OF_ADJECTIVES = ("e", "er", "es", "em", "en")
 _OF_VERBS = ("en", "e", "t", "te", "ten", "st")
 _OF_NOUNS = (  # ends of nouns, their endings
     ("eln ern innen", ()),
+    ("Herr herr", ("n", "en")),
+    ("Bär Fürst fürst Graf graf Held held Prinz prinz", ("en",)),
     ("ung heit keit schaft ion tät enz", ("en",)),
     ("nis", ("ses",)),
     ("e", ("n", "s", "ns")),
@@ -20,6 +23,8 @@ _OF_NOUNS = (  # ends of nouns, their endings
     ("s ß x z sch", ("es",)),
     ("", ("s", "es")),
 )
+# Words whose participle has no ge- before them: with other prefixes, and participles themselves.
+_NO_GE = re.compile(r"be|ent|er|über|unter|ver|zer|.*ge...")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -74,7 +79,7 @@ def _forms(word: str) -> list[str]:
     bases = {word, stem} if not word.endswith("e") else {stem}
     forms = [base + ending for base in sorted(bases) for ending in ("", *_OF_ADJECTIVES)]
     if word.endswith("en"):
-        forms += [stem + ending for ending in _OF_VERBS] + [f"ge{stem}t"]
+        forms += [stem + ending for ending in _OF_VERBS] + ([] if _NO_GE.match(word) else [f"ge{stem}t"])
     if word.endswith("el"):
         forms += [f"{word[:-2]}l{ending}" for ending in _OF_ADJECTIVES]
     return forms

@@ -1,17 +1,16 @@
 """A translation with the parts that its network was not shown, and whether it is whole.
 
 A translation is whole if it has each carrier once and marks near their place, each number of the source in some right
-form, and no word in capitals of its own invention. Characters that mean nothing to a reader never leave: U+FFFD, which
-stands for bytes that are no text, and private ones.
+form, and no word in capitals of its own invention.
 """
 
 import enum
-import functools
 import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from server.text.carriers import carrier_pattern, clean, sure_end
 from server.text.casing import Casing, begun, raise_again
 from server.text.locales import locale_of
 from server.text.markup.document import Mark
@@ -19,14 +18,12 @@ from server.text.numbers import NumberSpan, missing_numbers
 from server.text.quotes import ended, is_quote, punctuated, written
 from server.text.typography import clock_time, restore_typography
 
-_STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
 _LEAST_INVENTED = 5  # capitals in a row that no translation has of its own; German has "WLAN" for "Wi-Fi"
 # Of the characters of a quotation, that its translation has at least. Half, and a word beside it is taken for it;
 # twice as much, and short words of a language are taken for a loss.
 _LEAST_QUOTED = 0.4
-PARTED = re.compile(r"([(\[]) ")  # a word from the bracket before it
+PARTED, _PARTED_END = re.compile(r"([(\[]) "), re.compile(r" (?=[)\]])")  # a word from a bracket beside it
 _SPACE = re.compile(r"\s+")
-_NOTHING = re.compile(r"(?!)")
 _DIGIT = re.compile(r"\d")
 _FIRST_QUOTED = re.compile(r"""\A["'][^\W\d_]""")
 _WORD, _LETTERS = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_]{2}")
@@ -135,7 +132,7 @@ class Masked:
     def restore(self, translation: str) -> Restored:
         """Returns a translation of `text` with each part once, and without carriers and characters of no meaning."""
         carriers = tuple(part.carrier for part in self.parts if part.carrier)
-        pattern = _pattern(carriers)
+        pattern = carrier_pattern(carriers)
         if self.adapts_from and (locale := locale_of(self.source, self.adapts_from, self.language)):
             pieces = re.split(f"({pattern.pattern})", translation)
             translation = "".join(each if pattern.fullmatch(each) else locale.adapt(each) for each in pieces)
@@ -147,6 +144,8 @@ class Masked:
         is_parted = PARTED.search(self.text) is not None and not PARTED.search(self.original)
         if is_parted:
             translation = PARTED.sub(r"\1", translation)
+            if not _PARTED_END.search(self.original):  # networks then part the other bracket, too
+                translation = _PARTED_END.sub("", translation)
         found = pattern.findall(translation)
         words = clean(pattern.sub(" ", translation))
         missing = tuple(missing_numbers(self.source, words, self.language))
@@ -179,10 +178,10 @@ class Masked:
         It ends before what may be the beginning of a carrier.
         """
         carriers = tuple(part.carrier for part in self.parts if part.carrier)
-        translation = translation[: _sure_end(translation, carriers)]
+        translation = translation[: sure_end(translation, carriers)]
         translation = raise_again(self.original, translation, self.casing, self.language)
         translation = begun(self.original[len(self.leading) :], translation)
-        text = self._with_found(translation, _pattern(carriers))
+        text = self._with_found(translation, carrier_pattern(carriers))
         return self.leading + restore_typography(self.original, text, self.language)
 
     def _place(self, translation: str, pattern: "re.Pattern[str]", found: Sequence[str]) -> str:
@@ -257,30 +256,6 @@ class Masked:
             return False
         words = {word for word in _WORD.findall(translation) if len(word) >= _LEAST_INVENTED and word.isupper()}
         return bool(words.difference(map(str.upper, _WORD.findall(self.source))))
-
-
-def clean(translation: str) -> str:
-    """Returns a translation without characters that mean nothing to a reader: U+FFFD, and private ones."""
-    return _STRAY.sub("", translation)
-
-
-@functools.lru_cache(maxsize=256)
-def _pattern(carriers: tuple[str, ...]) -> "re.Pattern[str]":
-    """Returns a pattern of carriers, codes as whole words; of none it finds nothing."""
-    if not carriers:
-        return _NOTHING
-    symbols = [each for each in carriers if _STRAY.fullmatch(each)]
-    codes = [each for each in carriers if each not in symbols]
-    found = [f"[{''.join(symbols)}]"] if symbols else []
-    return re.compile("|".join(found + [rf"(?<!\w){re.escape(each)}(?!\w)" for each in codes]))
-
-
-def _sure_end(text: str, carriers: Sequence[str]) -> int:
-    """Returns where what may be the beginning of a code begins, or a whole one that may go on; else the text's end."""
-    codes = [each.casefold() for each in carriers if not _STRAY.fullmatch(each)]
-    end = text.casefold()[-max(map(len, codes), default=0) :] if codes else ""
-    begins = (index for index in range(len(end)) if any(code.startswith(end[index:]) for code in codes))
-    return len(text) - len(end) + next(begins, len(end))
 
 
 def _insert(text: str, part: Part, limit: int) -> tuple[str, int]:

@@ -39,7 +39,7 @@ _SPACE = re.compile(r"\s+")
 _ORDINAL_ENDING = re.compile(r"(?:st|nd|rd|th)(?!\w)")  # of a placeholder, as in {n}th
 _ESCAPE = re.compile(r"(?<!\\)\\(?=['\"])")  # of a quotation mark in the string of a program
 _UNSEEN = "\u200b"  # what stands for it, which no network is shown
-_BRACKET = re.compile(r"(?<!\S)([(\[])(?=[^\W\d_]{2})")
+_BRACKET = re.compile(r"(?<![^\s!])([(\[])(?=[^\W\d_](?:[^\W\d_]| ))")
 _FIRST_SYMBOL = "\ue000"  # of the carriers that a network has learned
 _CLOSING, _OPENING = ".,:;!?%)]}\u201d", "([{\u201c"
 

@@ -54,6 +54,7 @@ _ORDINAL = re.compile(
     re.IGNORECASE,
 )
 _SPACE = re.compile(r"\s+")
+_RESTORED = re.compile(r"\d|\.\.\.|[\u2018\u201a\u2026]")  # what a network is shown as it is, and may write otherwise
 _MOST_MARKS = 16  # in a row, that a cut steps over
 
 Encode = Callable[[str], tuple[int, ...]]
@@ -229,7 +230,7 @@ def _wrap(
         for piece, gap in _pieces(text, separator, [_middle_cut(text)]):
             yield from _wrap(piece, gap, encode, max_tokens, num_added, masker)
     elif num_added < len(ids) <= max_tokens:
-        is_plain = masked.text == text and not any(map(str.isdecimal, text))
+        is_plain = masked.text == text and not _RESTORED.search(text)
         yield SourceSentence(text, separator, ids, num_added, None if is_plain else masked)
     else:  # it normalises to nothing, or to very many tokens
         yield SourceSentence(text, separator, None)

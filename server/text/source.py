@@ -28,7 +28,8 @@ class SourceSentence:
         separator: white space that follows it; may be empty.
         source_ids: eos and prefixes included; None for one that no model translates: it is copied, or `written`.
         num_added: of its ids, those that are not the text's own.
-        masked: what the ids stand for, if that is not the text itself or has numbers; None else, and if it is copied.
+        masked: what the ids stand for, if that is not the text itself, or has numbers or marks that the
+            network may write otherwise; None else, and if it is copied.
         markup: of a document's sentence; None for a plain text.
         given: its translation, which is scored; None for the model to translate it.
         prefix: what its translation begins with; None if the model chooses.

@@ -30,7 +30,16 @@ _QUOTES: Mapping[str, tuple[str, str]] = {  # that open and close, by language
     "es": ("\u00ab", "\u00bb"),
 }
 _ENGLISH_QUOTES = "\u201c", "\u201d"
+_SINGLE = re.compile(r"\u201a|\u2018(?=\S[^\u2018\u2019]*\u2019)")
+_SINGLE_QUOTES: Mapping[str, tuple[str, str]] = {
+    "de": ("\u201a", "\u2018"),
+    "cs": ("\u201a", "\u2018"),
+    "pl": ("\u201a", "\u2019"),
+}
+_ENGLISH_SINGLE_QUOTES = "\u2018", "\u2019"
 _OPENING = re.compile(r'(?<![^\s(\[{\u2014\u2013-])"(?=\S)')
+_OPENING_SINGLE = re.compile(r"(?<![^\s(\[{\"\u201c\u201e\u2014\u2013-])'(?=\w(?:[^']|'(?=\w)){0,200}'(?!\w))")
+_CLOSING_SINGLE = re.compile(r"(?<=\S)'(?!\w)")
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
 _ORDINAL = re.compile(r"(?<![\w.,:])(\d{1,3})\.(?=\s[^\W\d_])")  # German's, within a sentence
 _ENGLISH_ORDINAL = re.compile(r"\b(\d{1,3})(?:st|nd|rd|th)\b")
@@ -53,17 +62,16 @@ def restore_typography(source: str, translation: str, language: str) -> str:
         translation: of the source as the network was shown it.
         language: BCP-47 code of the translation's language.
     """
-    if '"' in translation and '"' not in source and any(mark in source for mark in _DOUBLE):
-        opening, closing = _QUOTES.get(language.partition("-")[0], _ENGLISH_QUOTES)
-        translation = _OPENING.sub(opening, translation).replace('"', closing)
+    translation = _quoted(source, translation, language.partition("-")[0])
     if _APOSTROPHE in source and "'" not in source:
         translation = _BETWEEN_LETTERS.sub(_APOSTROPHE, translation)
     if not language.startswith("en") and _ENGLISH_ORDINAL.search(source):
         translation = _ENGLISH_ORDINAL.sub(rf"\1{ordinal_ending('', language)}", translation)
     if language.startswith("en") and _ORDINAL.search(source):
         translation = _ORDINAL.sub(_english_ordinal, translation)
-    if _ELLIPSIS in source and "..." not in source:
-        translation = translation.replace("...", _ELLIPSIS)
+    for own, other in ((_ELLIPSIS, "..."), ("...", _ELLIPSIS)):
+        if own in source and other not in source:
+            translation = translation.replace(other, own)
     if (blank := _NO_BREAK.search(source)) and not _BEHIND_NUMBER.search(source):
         translation = _BEHIND_NUMBER.sub(blank[0], translation)
     for mark in "'\"":
@@ -71,6 +79,18 @@ def restore_typography(source: str, translation: str, language: str) -> str:
             translation = re.sub(rf"(?<!\\){mark}", lambda match: f"\\{match[0]}", translation)
     if _MINUS in source:
         translation = _BEFORE_NUMBER.sub(_MINUS, translation)
+    return translation
+
+
+def _quoted(source: str, translation: str, language: str) -> str:
+    """Returns a translation with typographic quotation marks of each kind, double or single, that its source has so."""
+    if '"' in translation and '"' not in source and any(mark in source for mark in _DOUBLE):
+        opening, closing = _QUOTES.get(language, _ENGLISH_QUOTES)
+        translation = _OPENING.sub(opening, translation).replace('"', closing)
+    if "'" in translation and "'" not in source and _SINGLE.search(source):
+        opening, closing = _SINGLE_QUOTES.get(language, _ENGLISH_SINGLE_QUOTES)
+        translation, count = _OPENING_SINGLE.subn(opening, translation)
+        translation = _CLOSING_SINGLE.sub(closing, translation, count)
     return translation
 
 

@@ -10,8 +10,9 @@ from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Result, SearchNode, Timings
 from server.errors import TranslationError
 from server.text.alignment import Link, WordWeights, find_spans, link_words, weigh_words
+from server.text.carriers import clean
 from server.text.glossary import UsedTerm
-from server.text.masked import KeptPart, Restored, clean
+from server.text.masked import KeptPart, Restored
 from server.text.source import SourceSentence, SplitText
 from server.translation.detection import DetectedLanguage
 from server.translation.legs import Leg

@@ -106,7 +106,7 @@ class Leg:
         if terms is None:
             return options
         width = min(max(options.beam_size, TERMS_BEAM_SIZE), self.model.manifest.limits.max_beam_size)
-        most = int(_MORE_TOKENS * sentence.replaced.num_tokens) + terms.num_tokens + 1
+        most = int(_MORE_TOKENS * len(sentence.replaced.staying)) + terms.num_tokens + 1
         wider = replace(options, beam_size=width, use_shortlist=False, with_scores=True, coverage_penalty=0.0)
         return replace(wider, terms=terms, max_output_tokens=min(most, options.max_output_tokens or most))
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import Result
 from server.text.alignment import weigh_words
+from server.text.carriers import clean
 from server.text.casing import begun
 from server.text.garbled import is_garbled
-from server.text.masked import Restored, clean
+from server.text.masked import Restored
 from server.text.pairs import with_pairs
 from server.text.source import SourceSentence
 from server.translation.prefixes import restored_behind

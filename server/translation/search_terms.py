@@ -23,7 +23,7 @@ _WORD_BEHIND = re.compile(r"\s[^\W\d_]{4}")
 
 def terms_of(tokenizer: Tokenizer, sentence: SourceSentence) -> Terms | None:
     """Returns the terms of a sentence that the vocabulary can write, at most `MAX_OF_SENTENCE`; None without any."""
-    replaced = sentence.replaced or Replaced((), 0)
+    replaced = sentence.replaced or Replaced((), ())
     found = sentence.terms[:MAX_OF_SENTENCE]
     forms = (tokenizer.encode_forms(_spelt(each, sentence)) for each in found)
     joined = (tokenizer.encode_forms(_joined(each, sentence)) for each in found)
@@ -62,13 +62,19 @@ def find_replaced(
     """
     ids, terms = hypothesis.ids, sentence.terms[:MAX_OF_SENTENCE]
     if attention is None:
-        return Replaced(tuple(() for _ in terms), len(ids))
+        return Replaced(tuple(() for _ in terms), ids)
     pieces = tokenizer.spell_target(ids)
     words = words_of(pieces)
     by_word = mean_by_word(attention, words)
+    marks = [not any(map(str.isalnum, "".join(pieces[first:end]))) for first, end in words[: len(by_word)]]
+    by_word[marks] = 0.0  # what has no letters stands for no term
     spans = find_spans(tokenizer.spell_source(sentence.source_ids or ()), sentence.text)
     numbers = [attending(by_word, spans, (term.start, term.end)) for term in terms]
     replaced = {number for own in numbers for number in own}
+    staying_ids = list(ids)
+    for number in replaced:
+        first, end = words[number]
+        staying_ids[first:end] = [-1] * (end - first)
     first_tokens = [ids[first] for first, _ in words]
     staying = [number for number in range(len(words)) if number not in replaced]
     # A first token of few letters begins many words.
@@ -79,4 +85,4 @@ def find_replaced(
         token = first_tokens[number]
         return ReplacedWord(number, token, sum(each < number and first_tokens[each] == token for each in staying))
 
-    return Replaced(tuple(tuple(map(word, own)) for own in numbers), len(ids), frozenset(gone))
+    return Replaced(tuple(tuple(map(word, own)) for own in numbers), tuple(staying_ids), frozenset(gone))

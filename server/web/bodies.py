@@ -182,7 +182,7 @@ async def read_fields(request: Request, body: bytes) -> dict[str, list[Any]]:
     fields = _pairs(request.scope["query_string"])
     if kind == "multipart/form-data":
         return fields | await _multipart(request, body)
-    if kind == "application/json" or body.lstrip()[:1] == b"{":
+    if (kind == "application/json" and body) or body.lstrip()[:1] == b"{":  # some clients send the type without a body
         value = read_json(body)
         if not isinstance(value, dict):
             raise InvalidRequest("body", "must be a JSON object")

@@ -1,21 +1,26 @@
 """A connection of HTTP: uvicorn's, with limits that uvicorn has not.
 
 uvicorn waits for ever for the head of a request, and takes a head of any length, chunks of a byte each, and any number
-of requests ahead of their turn.
+of requests ahead of their turn. It takes heads that a balancer in front may read otherwise, and fields behind a body as
+if they stood before it.
 """
 
 import asyncio
 import re
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from server.access.directory import PeerNames
+from server.web.heads import fault_of
 
 _MAX_HEAD_BYTES = 16 << 10  # as gRPC's metadata
-_HEAD_SECONDS = 20.0  # for a head to become whole, from its first byte, or from the connection's begin. Half, and slow
-# handshakes fail. Twice, and peers who send nothing keep their places for longer.
+_HEAD_SECONDS = (
+    20.0  # for a head to become whole, from its first byte or the connection's begin, and for the rest of a body
+)
+# that is answered already. Half, and slow handshakes fail. Twice, and peers who send nothing keep their places longer.
 _SLICE_BYTES = 4 << 10  # that are parsed at once. Half, and long bodies take a tenth more. Twice, and twice as much of
 # what a limit forbids is parsed before it is noticed.
 _CHUNK_OVERHEAD = (
@@ -26,6 +31,8 @@ _MAX_WAITING, _MAX_WAITING_BYTES = 128, 64 << 10  # requests that come before th
 # bodies. Half, and clients that send many at once are put out. Twice, and a connection may hold 1 MiB.
 _UNTAKEN_MS = 60_000  # for which a peer may take nothing of what was sent to it; then the kernel ends the connection
 _UPGRADE = re.compile(rb"\nupgrade:", re.IGNORECASE)
+_IGNORED = b"\nignored:"  # as long, because the parser counts bytes
+_HEAD_END = b"\r\n\r\n"
 _TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 _TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n"
 
@@ -37,9 +44,14 @@ class Connection(HttpToolsProtocol):
     or None.
     """
 
-    max_connections = 1000  # the server makes a class with its own limit
+    # The server makes a class with its own.
+    max_connections = 1000
+    is_serving: Callable[[], bool] = staticmethod(lambda: True)
 
-    _head_timer: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None  # for what the peer must send by then
+    _is_in_body = False
+    _last_bytes = b""  # before those that are parsed
+    _fault = ""  # of the head
     _num_bytes = 0  # of the message that is being parsed, and of what came with its first ones
     _num_body_bytes = 0
     _running: RequestResponseCycle | None = None
@@ -56,11 +68,11 @@ class Connection(HttpToolsProtocol):
         # asyncio does so only for a socket that was made with a number for TCP. Without, an answer takes 40 ms longer.
         taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.app_state = {**self.app_state, "abort": transport.abort, "names": _names(transport)}
-        self._await_head()
+        self._begin_wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.Protocol`."""
-        self._end_head()
+        self._end_wait()
         super().connection_lost(exc)
         if self._running is not None:  # uvicorn tells only the last request, which may still wait for its turn
             self._running.disconnected = not self._running.response_complete
@@ -72,6 +84,7 @@ class Connection(HttpToolsProtocol):
         for begin in range(0, len(data), _SLICE_BYTES):
             piece = data[begin : begin + _SLICE_BYTES]
             super().data_received(self._without_upgrade(piece))
+            self._last_bytes = piece[-3:]
             self._num_bytes += len(piece)
             if not self.transport.is_closing():
                 self._check_limits()
@@ -83,26 +96,38 @@ class Connection(HttpToolsProtocol):
 
         The parser would leave out the body of such a request, and end there.
         """
-        if (self._head_timer is None and self.cycle.more_body) or b"pgrade" not in data:
+        if self._is_in_body or b"pgrade" not in data:
             return data
-        head, end, body = data.partition(b"\r\n\r\n")
-        return _UPGRADE.sub(b"\nx-ignored:", head) + end + body
+        end = (self._last_bytes + data).find(_HEAD_END)
+        num_bytes = len(data) if end < 0 else max(0, end - len(self._last_bytes))
+        return _UPGRADE.sub(_IGNORED, data[:num_bytes]) + data[num_bytes:]
 
     def _check_limits(self) -> None:
         """Ends the connection if what is no body is too long, or too much has come ahead of its turn."""
         if self._num_bytes > _MAX_HEAD_BYTES + (1.0 + _CHUNK_OVERHEAD) * self._num_body_bytes:
-            if self._running is None or self._running.response_complete:
+            if self._is_answered():
                 self.transport.write(_TOO_LONG)
             self.transport.close()
         waiting = [len(cycle.body) for cycle, _ in self.pipeline]
         if len(waiting) > _MAX_WAITING or sum(waiting) > _MAX_WAITING_BYTES:
             self.transport.abort()
 
+    def send_400_response(self, msg: str) -> None:
+        """Answers a request that cannot be read, unless that would seem to be the answer to the one before."""
+        if self._is_answered() or (self._is_in_body and not self.cycle.response_started and not self.pipeline):
+            super().send_400_response(self._fault or msg)
+        self.transport.close()
+
     def on_message_begin(self) -> None:
         """See `httptools.HttpRequestParser`."""
         self._num_bytes = self._num_body_bytes = 0
-        self._await_head()
+        self._begin_wait()
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """See `httptools.HttpRequestParser`. It drops fields behind a body, which no balancer has looked at."""
+        if not self._is_in_body:
+            super().on_header(name, value)
 
     def on_body(self, body: bytes) -> None:
         """See `httptools.HttpRequestParser`."""
@@ -111,26 +136,44 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """See `httptools.HttpRequestParser`."""
-        self._end_head()
+        self._end_wait()
+        self._fault = fault_of(self.parser.get_http_version(), self.headers)
+        if self._fault:
+            raise ValueError(self._fault)  # uvicorn then sends the response below
+        self._is_in_body = True
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """See `httptools.HttpRequestParser`. It goes on reading, because else nobody would see the peer hang up."""
+        self._is_in_body = False
+        self._end_wait()
         super().on_message_complete()
         self.flow.resume_reading()
 
+    def on_response_complete(self) -> None:
+        """See `HttpToolsProtocol`. The rest of a body may come for a while yet."""
+        super().on_response_complete()
+        if self._is_in_body and self.cycle.response_complete:
+            self._begin_wait()
+
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
+        cycle.keep_alive = (
+            cycle.keep_alive and self.is_serving()
+        )  # else the caller goes elsewhere with its next request
         super()._start_asgi_task(cycle, app)
 
-    def _await_head(self) -> None:
-        self._end_head()
-        self._head_timer = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
+    def _is_answered(self) -> bool:
+        return self._running is None or self._running.response_complete
 
-    def _end_head(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
+    def _begin_wait(self) -> None:
+        self._end_wait()
+        self._timer = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
+
+    def _end_wait(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 def _names(transport: asyncio.Transport) -> PeerNames | None:

@@ -9,8 +9,10 @@ from starlette.routing import Route
 from babelserve.v1 import translation_pb2 as pb
 from server.documents.documents import Documents
 from server.documents.job import Job
+from server.errors import InvalidRequest
 from server.fronts.front import check_text
 from server.fronts.own import FRONT
+from server.translation.rules import shown
 from server.web.bodies import read_fields
 from server.web.exchange import Exchange, Site, json_response
 from server.web.files import MAX_UPLOAD_BYTES, file_response, read_file
@@ -32,9 +34,9 @@ class DocumentsApi:
         """Returns the routes that an application has for it."""
         handlers = {
             "POST /v1/documents": self.start,
-            "GET /v1/documents/{identity}": self.show,
-            "GET /v1/documents/{identity}/file": self.download,
-            "DELETE /v1/documents/{identity}": self.forget,
+            "GET /v1/documents/{id}": self.show,
+            "GET /v1/documents/{id}/file": self.download,
+            "DELETE /v1/documents/{id}": self.forget,
         }
         return self._site.routes(FRONT, handlers, max_body_bytes=MAX_UPLOAD_BYTES)
 
@@ -47,9 +49,9 @@ class DocumentsApi:
             target_language_code=_text(fields, "targetLanguageCode"),
             model=_text(fields, "model"),
         )
-        options.glossary.names.extend(check_text("glossary", each) for each in fields.get("glossary", ()) if each)
-        if not options.glossary.names:
-            options.ClearField("glossary")
+        glossary = _glossary(fields)
+        if glossary.ByteSize():
+            options.glossary.CopyFrom(glossary)
         return json_response(_value(await self._documents.start(file.name, file.content, options, exchange.caller)))
 
     async def show(self, exchange: Exchange) -> Response:
@@ -68,7 +70,7 @@ class DocumentsApi:
         return json_response({})
 
     async def _find(self, exchange: Exchange) -> Job:
-        return await self._documents.find(exchange.request.path_params["identity"], exchange.caller)
+        return await self._documents.find(exchange.request.path_params["id"], exchange.caller)
 
 
 def _value(job: Job) -> dict[str, Any]:
@@ -86,6 +88,16 @@ def _value(job: Job) -> dict[str, Any]:
         words = FRONT.words_of(job.failure, job.caller.request_id)
         value |= FRONT.body(job.failure, words, FRONT.status_of(job.failure))
     return value
+
+
+def _glossary(fields: Mapping[str, Sequence[Any]]) -> pb.Glossary:
+    glossary = pb.Glossary(names=[check_text("glossary", each) for each in fields.get("glossary", ()) if each])
+    for each in fields.get("term", ()):
+        source, sign, target = check_text("term", each).partition("=")
+        if not sign:
+            raise InvalidRequest("term", f"must be SOURCE=TARGET, not {shown(each)}")
+        glossary.terms.add(source=source, target=target)
+    return glossary
 
 
 def _text(fields: Mapping[str, Sequence[Any]], name: str) -> str:

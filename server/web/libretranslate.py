@@ -1,6 +1,7 @@
 """LibreTranslate's paths for texts, at the root and below /libretranslate."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from starlette.responses import Response
 from starlette.routing import Route
@@ -22,6 +23,7 @@ from server.fronts.libretranslate import (
 )
 from server.web.bodies import read_fields
 from server.web.exchange import Exchange, Site, json_response
+from server.web.page_files import PageFile
 
 PREFIXES = ("", "/libretranslate")
 
@@ -46,6 +48,7 @@ class LibreTranslateApi:
             "GET /frontend/settings": self.settings,
             "GET /health": self.health,
             "POST /suggest": self.suggest,
+            "GET /spec": PageFile.read(Path(__file__).with_suffix(".json")).answer,
         }
         return self._site.routes(FRONT, handlers, PREFIXES)
 

@@ -45,6 +45,7 @@ def open_http(
         settings.host,
         settings.http_port,
         max_connections,
+        is_serving,
         lambda: access.certificates,
         documents.close,
     )

@@ -14,6 +14,7 @@ _FOLDER = Path(__file__).parent
 _KINDS = {
     ".css": "text/css",
     ".html": "text/html",
+    ".json": "application/json",
     ".mjs": "text/javascript",
     ".svg": "image/svg+xml",
     ".yaml": "application/yaml",

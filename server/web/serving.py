@@ -48,6 +48,7 @@ class HttpServer:
         host: address or name to listen on.
         port: 0 takes a free one.
         max_connections: more are answered 503 and closed.
+        is_serving: says whether requests are welcome. Where they are not, each answer closes its connection.
         certificates: returns those in force; None for no TLS.
         at_end: ends what the application has under way, when no request is left.
 
@@ -64,6 +65,7 @@ class HttpServer:
         host: str,
         port: int,
         max_connections: int,
+        is_serving: Callable[[], bool] = lambda: True,
         certificates: Callable[[], Certificates | None] = lambda: None,
         at_end: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
@@ -74,7 +76,8 @@ class HttpServer:
         self._socket = socket.create_server(place[:2], family=family, backlog=_BACKLOG, dualstack_ipv6=both)
         self.port: int = self._socket.getsockname()[1]
         has_tls = certificates() is not None
-        limited = type("LimitedConnection", (Connection,), {"max_connections": max_connections})
+        own = {"max_connections": max_connections, "is_serving": staticmethod(is_serving)}
+        limited = type("LimitedConnection", (Connection,), own)
         config = uvicorn.Config(
             app,
             loop="none",

@@ -103,7 +103,7 @@ def _terms(result: Result) -> Terms:
     """Returns two tokens of a translation as terms, so that it has them wherever they are."""
     ids = result.hypotheses[0].ids
     forms = tuple(((token,),) for token in (ids[len(ids) // 3], ids[2 * len(ids) // 3]))
-    return Terms(forms, Replaced(((),) * len(forms), len(ids)))
+    return Terms(forms, Replaced(((),) * len(forms), tuple(ids)))
 
 
 if __name__ == "__main__":

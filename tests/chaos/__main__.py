@@ -32,6 +32,7 @@ from tests.chaos import (
     peers,
     restarts,
     soak,
+    web_fronts,
     web_leaving,
     web_load,
     web_peers,
@@ -64,6 +65,7 @@ _FAMILIES = (
     web_leaving,
     web_load,
     web_peers,
+    web_fronts,
 )
 CASES: tuple[Case, ...] = tuple(case for family in _FAMILIES for case in family.CASES)
 

@@ -92,7 +92,7 @@ def _served(options: argparse.Namespace) -> Iterator[tuple[ServerProcess, str]]:
             server = stack.enter_context(running_server([f"--memory-mib={options.limit_mib:.0f}", *options.flag]))
         address = server.address
         if options.front == "envoy":
-            address, _ = stack.enter_context(running_envoy(server.port))
+            address = stack.enter_context(running_envoy(server.port)).address
         yield server, address
 
 

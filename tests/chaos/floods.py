@@ -3,9 +3,7 @@
     python -m tests.chaos.floods --connections 40 --multiples 10 30
 
 As for R2, the server has one lane and one core, the client another one; calls of one sentence with beam 1 are the
-cheapest to serve, so the flood has the most calls. Goodput counts calls that were answered rightly and in time. The
-network is the real one in int8, whose answer to a few sentences depends on their neighbours; the cases with a keyed
-network prove that no call gets the answer of another.
+cheapest to serve, so the flood has the most calls. Goodput counts calls that were answered rightly and in time.
 """
 
 import argparse
@@ -16,16 +14,13 @@ from tests.acceptance.report import Check, print_checks
 from tests.chaos.bench import Bench, Plan, bench
 from tests.chaos.callers import REFUSED, Outcomes, percentile
 from tests.chaos.case import Case, Options, told
-from tests.chaos.journal import OVERLOAD_CODES, WRONG
+from tests.chaos.journal import OVERLOAD_CODES
 from tests.chaos.observations import is_serving
 
 _LEAST_GOODPUT = {3.0: 0.9, 10.0: 0.45, 30.0: 0.3}  # of saturation, by how many times of it is offered
 _MOST_REFUSED = 10.0  # times saturation; of more, gRPC itself ends some calls, without a word of ours
 _GRPCS_OWN = ("CANCELLED", "UNAVAILABLE")
 _SETTLE_SECONDS = 5.0
-_MOST_CHANGED = (
-    0.01  # of the sentences: in int8 an answer may depend on its neighbours (docs/explanations/exactness.md)
-)
 
 
 def measure(plan: Plan) -> Iterator[Check]:
@@ -47,13 +42,7 @@ def measure(plan: Plan) -> Iterator[Check]:
 def _checks(name: str, system: Bench, outcomes: Outcomes, multiple: float) -> Iterator[Check]:
     share = outcomes.goodput / system.saturation
     least = _LEAST_GOODPUT.get(multiple)
-    faults = outcomes.journal.faults({*OVERLOAD_CODES, *(_GRPCS_OWN if multiple > _MOST_REFUSED else ())})
-    found = [fault for fault in faults if WRONG not in fault]
-    yield Check(f"{name}: journal", "; ".join(found) or f"{len(outcomes.journal.entries)} calls", "no fault", not found)
-    changed = {entry.request for entry in outcomes.journal.entries if entry.is_right is False}
-    share_changed = len(changed) / len(system.command.contents)
-    what = f"{name}: sentences with another answer than alone"
-    yield Check(what, f"{share_changed:.1%}", f"<= {_MOST_CHANGED:.0%}", share_changed <= _MOST_CHANGED)
+    yield from system.judged(name, outcomes, {*OVERLOAD_CODES, *(_GRPCS_OWN if multiple > _MOST_REFUSED else ())})
     yield Check(
         f"{name}: goodput",
         f"{share:.0%} of saturation ({outcomes.goodput:.0f}/s), {outcomes.offered:.0f} calls/s offered",

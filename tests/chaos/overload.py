@@ -24,6 +24,7 @@ from tests.chaos.servers import Spec
 
 _SETTLE_SECONDS = 10.0
 _LATE_SECONDS = 0.05  # for a refusal
+_CODES = OVERLOAD_CODES | {"REFUSED_STREAM"}  # the HTTP/2 layer's own refusals have a line of their own
 _REFUSAL_SECONDS = 250e-6  # of a processor, what a refusal may cost in all
 KEYED, KEYED_FLAGS = Spec(step_seconds=0.02, row_seconds=0.001), ("--max-rows", "32")  # some 40 sentences a second
 
@@ -33,7 +34,7 @@ def measure(plan: Plan) -> Iterator[Check]:
     with bench(plan) as system:
         system.measure_saturation(3.0)  # warms both up
         saturated = system.measure_saturation(plan.calm_seconds)
-        yield from _faults("saturation", saturated)
+        yield from system.judged("saturation", saturated, _CODES)
         yield Check(
             "saturation, closed loop",
             f"{system.saturation:.0f} sentences/s; client {saturated.client_load:.0%} of a core",
@@ -78,7 +79,7 @@ def _overload_checks(name: str, system: Bench, outcomes: Outcomes, multiple: flo
     left = 1.0 - len(refused) / outcomes.seconds * _REFUSAL_SECONDS if has_to_refuse else 1.0
     p99, refused_p99 = percentile(outcomes.latencies(), 99), percentile(refused, 99)
     counts = ", ".join(f"{code} {count}" for code, count in outcomes.journal.counts().most_common())
-    yield from _faults(name, outcomes, *(["UNAVAILABLE"] if system.front_pid else []))
+    yield from system.judged(name, outcomes, _CODES | ({"UNAVAILABLE"} if system.front_pid else set()))
     yield Check(
         f"{name}: goodput",
         f"{share:.1%} of saturation ({outcomes.goodput:.0f} of {system.saturation:.0f}/s), "
@@ -115,12 +116,6 @@ def _cpu_seconds(pid: int | None) -> float:
     return resources(pid).cpu_seconds if pid is not None else 0.0
 
 
-def _faults(name: str, outcomes: Outcomes, *more: str) -> Iterator[Check]:
-    """Yields P1 to P3, with the HTTP/2 layer's own refusals, which have a line of their own, left out."""
-    found = outcomes.journal.faults({*OVERLOAD_CODES, "REFUSED_STREAM", *more})
-    yield Check(f"{name}: journal", "; ".join(found) or f"{len(outcomes.journal.entries)} calls", "no fault", not found)
-
-
 def overloaded(options: Options) -> Iterator[Check]:
     """R2: calls of 8 sentences, and of one."""
     if options.is_quick:
@@ -137,7 +132,7 @@ def _quick(options: Options) -> Iterator[Check]:
         system.measure_saturation(4.0)
         with watched_health(system.server) as health:
             outcomes = system.overload(5.0, 5.0, with_retries=False)
-    yield from _faults("5x", outcomes)
+        yield from system.judged("5x", outcomes, _CODES)
     yield told("5x: goodput", f"{outcomes.goodput / system.saturation:.0%} of saturation")
     without = outcomes.num_without_pushback
     yield Check("5x: refusals without pushback", str(without), "0", without == 0)

@@ -11,7 +11,7 @@ from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from server.bundle.bundle import open_bundle
 from server.bundle.tokenizer import Tokenizer
-from server.text.masked import clean
+from server.text.carriers import clean
 from tests.acceptance.server_process import BUILTIN_BUNDLE
 from tests.chaos.keyed_network import KeyedFunction
 from tests.chaos.texts import draw_sentences

@@ -14,6 +14,7 @@ from tests.acceptance.server_process import ServerProcess, free_ports, launch_se
 from tests.chaos.failpoints import Action, Point
 
 FLAGS = ("--variant", "cpu-fp32", "--lanes", "1")
+_PORTS = ("--port", "--health-port", "--admin-port", "--metrics-port", "--http-port")
 _STOP_SECONDS = 10.0
 _SIGNAL_SECONDS = 0.1  # until the process has taken a signal
 
@@ -101,23 +102,26 @@ class Replicas:
 
     def start(self, index: int) -> ServerProcess:
         """Starts a replica, and returns at once."""
-        names = ("--port", "--health-port", "--admin-port", "--metrics-port")
-        ports = dict(zip(names, self.ports[index], strict=True))
+        ports = dict(zip(_PORTS, self.ports[index], strict=False))
         flags = [*FLAGS, *self.flags, *(str(word) for pair in ports.items() for word in pair)]
         module = self.spec.module(self.directory / f"fault-{index}")
         server = launch_server(self.directory / f"stderr-{index}.log", flags, module=module)
-        port, health_port, admin_port, metrics_port = self.ports[index]
+        port, health_port, admin_port, metrics_port, *_ = self.ports[index]
         server = replace(server, port=port, health_port=health_port, admin_port=admin_port, metrics_port=metrics_port)
         self.servers[index : index + 1] = [server]
         return server
 
 
 @contextmanager
-def replicas(count: int, spec: Spec | None = None, flags: Sequence[str] = ()) -> Iterator[Replicas]:
-    """So many servers that serve; killed at the end of the block."""
+def replicas(
+    count: int, spec: Spec | None = None, flags: Sequence[str] = (), *, has_http: bool = False
+) -> Iterator[Replicas]:
+    """So many servers that serve, over HTTP too if `has_http`; killed at the end of the block."""
     with tempfile.TemporaryDirectory(prefix="babelserve-") as directory:
-        ports = free_ports(4 * count)
-        group = Replicas(spec or Spec(), flags, Path(directory), [ports[4 * i : 4 * i + 4] for i in range(count)])
+        num_ports = len(_PORTS) if has_http else len(_PORTS) - 1
+        ports = free_ports(num_ports * count)
+        ports_of = [ports[num_ports * index : num_ports * (index + 1)] for index in range(count)]
+        group = Replicas(spec or Spec(), flags, Path(directory), ports_of)
         try:
             for index in range(count):
                 group.start(index)

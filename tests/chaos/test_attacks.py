@@ -113,7 +113,7 @@ async def test_an_answer_that_nobody_reads_is_counted_until_its_caller_leaves(ti
 @needs_envoy
 def test_envoy_takes_the_configuration_that_is_shipped(tmp_path: Path) -> None:
     file = tmp_path / "envoy.yaml"
-    file.write_text(local_configuration([1], 2, 3), encoding="utf-8")
+    file.write_text(local_configuration([1], 2, 3, [4], 5), encoding="utf-8")
 
     done = subprocess.run([find_envoy() or "", "--mode", "validate", "-c", file], capture_output=True, check=False)
 
@@ -122,7 +122,7 @@ def test_envoy_takes_the_configuration_that_is_shipped(tmp_path: Path) -> None:
 
 @needs_envoy
 def test_whoever_watches_health_through_envoy_takes_no_calls_place(server: ServerProcess) -> None:
-    with running_envoy(server.port) as (address, _), grpc.insecure_channel(address) as channel:
+    with running_envoy(server.port) as (address, *_), grpc.insecure_channel(address) as channel:
         watches = [HealthStub(channel).Watch(HealthCheckRequest(), timeout=20) for _ in range(99)]
         states = {next(iter(watch)).status for watch in watches}
 
@@ -132,7 +132,7 @@ def test_whoever_watches_health_through_envoy_takes_no_calls_place(server: Serve
 
 @needs_envoy
 def test_envoy_closes_a_connection_that_resets_its_streams_and_serves_others(server: ServerProcess) -> None:
-    with running_envoy(server.port) as (address, _):
+    with running_envoy(server.port) as (address, *_):
         peer = Peer(address)
         peer.send(peer.rapid_resets(2000))
 
@@ -142,7 +142,7 @@ def test_envoy_closes_a_connection_that_resets_its_streams_and_serves_others(ser
 
 @needs_envoy
 def test_envoy_closes_a_connection_whose_headers_do_not_end(server: ServerProcess) -> None:
-    with running_envoy(server.port) as (address, _):
+    with running_envoy(server.port) as (address, *_):
         peer = Peer(address)
         peer.send(peer.endless_headers(100))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tests.chaos.web_shapes import GOOD, HOST, post, shapes
 
+MOST_SLOW = 400  # connections that send slowly: each of their bytes costs the attacker's processor, too
 _NICENESS = 19  # an attacker has a machine of its own
 _REQUEST = post("/v1/translate", GOOD)
 _MANY = b'{"contents": [' + b",".join([b'"A dog runs. A man sits."'] * 200) + b'], "targetLanguageCode": "de"}'
@@ -63,7 +64,7 @@ async def _slow(target: Target) -> None:
                     await writer.drain()
             await asyncio.sleep(0.1)
 
-    await _all(target, drip, most=400)
+    await _all(target, drip, most=MOST_SLOW)
 
 
 async def _endless(target: Target) -> None:

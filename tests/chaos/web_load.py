@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from tests.acceptance.report import Check
 from tests.chaos.bench import Plan, bench
-from tests.chaos.callers import Outcomes, percentile
-from tests.chaos.case import Case, Options, none, told
-from tests.chaos.journal import OVERLOAD_CODES
+from tests.chaos.callers import percentile
+from tests.chaos.case import Case, Options, told
+from tests.chaos.journal import OK, OVERLOAD_CODES
 from tests.chaos.observations import watched_health
 from tests.chaos.overload import KEYED, KEYED_FLAGS, measure
 
@@ -27,7 +27,7 @@ def overloaded(options: Options) -> Iterator[Check]:
         with watched_health(system.server, system.http_port) as health:
             outcomes = system.overload(3.0, 5.0, with_retries=False)
     share = outcomes.goodput / system.saturation
-    yield none("3x: journal", outcomes.journal.faults(OVERLOAD_CODES), f"{len(outcomes.journal.entries)} calls")
+    yield from system.judged("3x", outcomes, OVERLOAD_CODES)
     yield Check("3x: goodput", f"{share:.0%} of saturation", ">= 25 %", share >= 0.25)
     yield told("3x: outcomes", str(dict(outcomes.journal.counts())))
     refused = len(outcomes.refusal_latencies())
@@ -53,7 +53,8 @@ def beside(options: Options) -> Iterator[Check]:
         for _ in range(options.count(6, 1)):
             for is_http in latencies:
                 outcomes = system.at(_BUSY, options.count(int(_TURN_SECONDS), 3), None, is_http=is_http)
-                yield from _faults(outcomes, is_http=is_http)
+                judged = system.judged("over HTTP" if is_http else "over gRPC", outcomes, [OK])
+                yield from (check for check in judged if not check.passed)
                 latencies[is_http] += outcomes.latencies()
                 loads[is_http].append(outcomes.client_load)
     for percent in (50, 95, 99):
@@ -64,12 +65,6 @@ def beside(options: Options) -> Iterator[Check]:
         yield Check(f"p{percent} at {_BUSY:.0%}", measured, f"<= {_MOST_SLOWER:g}" if is_bar else "", passed)
     yield told("calls", f"{len(latencies[False])} over gRPC, {len(latencies[True])} over HTTP")
     yield told("the client's core", f"{max(loads[False]):.0%} over gRPC, {max(loads[True]):.0%} over HTTP, at most")
-
-
-def _faults(outcomes: Outcomes, *, is_http: bool) -> Iterator[Check]:
-    found = outcomes.journal.faults(["OK"])
-    if found:
-        yield none(f"journal over {'HTTP' if is_http else 'gRPC'}", found)
 
 
 CASES = (

@@ -68,6 +68,11 @@ def _heads() -> Iterator[Shape]:
     yield Shape("another host", b"GET /healthz HTTP/1.1\r\nhost: evil.example\r\n\r\n", ok)
     yield Shape("slash after a path, another host", b"POST /v1/translate/ HTTP/1.1\r\nhost: evil.example\r\n\r\n")
     yield Shape("line break in a header", b"GET /healthz HTTP/1.1\r\nx-request-id: a\rb\r\n\r\n")
+    yield Shape("HTTP/0.9", b"GET /healthz\r\n\r\n")
+    yield Shape("no host", b"GET /healthz HTTP/1.1\r\n\r\n")
+    yield Shape("two hosts", b"GET /healthz HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n")
+    yield Shape("1,000 headers", b"GET /healthz HTTP/1.1\r\nhost: a\r\n" + b"a: b\r\n" * 1000 + b"\r\n")
+    yield Shape("bare line feeds", b"GET /healthz HTTP/1.1\nhost: a\n\n")
     yield Shape("folded header", b"GET /healthz HTTP/1.1\r\nhost: a\r\n b\r\n\r\n")
     yield Shape("space before the colon", b"POST /v1/translate HTTP/1.1\r\ncontent-length : 5\r\n\r\n12345")
     for method in ("TRACE", "OPTIONS", "PUT", "DELETE", "PROPFIND", "BREW"):
@@ -94,6 +99,7 @@ def _framings() -> Iterator[Shape]:
         "xchunked",
         "identity",
         "gzip",
+        "gzip, chunked",
         "chunked\r\ntransfer-encoding: x",
         "\x0bchunked",
     ):
@@ -102,6 +108,8 @@ def _framings() -> Iterator[Shape]:
     begin = f"POST {path} HTTP/1.1\r\n{HOST}{chunked}\r\n".encode()
     for size in (b"f" * 17, b"-1", b"0x10", b"", b"10000000000", b"zz"):
         yield Shape(f"a chunk of {size!r}", begin + size + b"\r\n" + GOOD + b"\r\n0\r\n\r\n")
+    yield Shape("chunks in HTTP/1.0", begin.replace(b"HTTP/1.1", b"HTTP/1.0") + b"0\r\n\r\n")
+    yield Shape("a line feed in a chunk", begin + b"5\n12345\r\n0\r\n\r\n")
     yield Shape("chunks of a byte", begin + b"1\r\n \r\n" * 200_000)
     yield Shape("a chunk's extension", begin + b"1;" + b"x" * 300_000)
     yield Shape("trailers", begin + b"0\r\n" + b"x: y\r\n" * 50_000)

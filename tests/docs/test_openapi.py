@@ -5,13 +5,16 @@ from typing import Any, cast
 
 from babelserve.v1 import translation_pb2
 from docs.generate.openapi import description, documentation_file
+from server.documents.documents import Documents
+from server.documents.formats import FORMATS
 from server.fronts.backend import Backend
 from server.translation.long_messages import LongMessages
 from server.web.bodies import Bodies
+from server.web.documents import DocumentsApi
 from server.web.exchange import Site
 from server.web.own import OwnApi
 
-OWN_SCHEMAS = {"Error", "Number"}
+OWN_SCHEMAS = {"Document", "DocumentRequest", "Error", "ErrorDetail", "Number"}
 
 
 def schemas() -> dict[str, Any]:
@@ -20,7 +23,9 @@ def schemas() -> dict[str, Any]:
 
 def test_it_has_the_routes_that_are_served_and_no_other() -> None:
     backend = cast("Backend", None)  # which no route asks for when it is made
-    routes = OwnApi(Site(backend, Bodies(LongMessages()))).routes()
+    site = Site(backend, Bodies(LongMessages()))
+    fronts = (OwnApi(site), DocumentsApi(site, cast("Documents", None)))
+    routes = [route for front in fronts for route in front.routes()]
     served = {(route.path, method) for route in routes for method in (route.methods or set()) - {"HEAD"}}
 
     paths = description()["paths"].items()
@@ -51,6 +56,12 @@ def test_every_message_over_http_has_a_schema() -> None:
     messages = {each for each in translation_pb2.DESCRIPTOR.message_types_by_name if not each.startswith(of_grpc_alone)}
 
     assert messages <= schemas().keys()
+
+
+def test_a_document_has_the_formats_that_are_served() -> None:
+    said = schemas()["DocumentRequest"]["properties"]["file"]["description"]
+
+    assert f"{', '.join(FORMATS)}.".replace(", json", " or json") in said
 
 
 def test_comments_name_fields_as_json_has_them() -> None:

@@ -1,7 +1,8 @@
 """Environments of their own for other vendors' clients, whose dependencies do not go with ours.
 
 Each is made when a test first needs it, in `.venvs/`, of the pinned requirements in `tests/fronts/NAME.txt`, or in
-`tests/fronts/NAME.json` for a client that runs on Node.
+`tests/fronts/NAME.json` for a client that runs on Node. A file that begins with `# pip install --no-deps`
+has all that its client needs.
 """
 
 import fcntl
@@ -16,6 +17,7 @@ import pytest
 
 HERE = Path(__file__).parent
 FOLDER = HERE.parents[1] / ".venvs"
+_WHOLE = "# pip install --no-deps"
 
 
 def environment_of(name: str) -> Path:
@@ -49,6 +51,7 @@ def _make(folder: Path, requirements: Path) -> None:
     else:
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
         options = ["--disable-pip-version-check", "install", "--quiet", "-r", str(requirements)]
+        options += ["--no-deps"] if requirements.read_text(encoding="utf-8").startswith(_WHOLE) else []
         install = [str(folder / "bin" / "python"), "-m", "pip", *options]
     try:
         done = subprocess.run(install, capture_output=True, text=True, check=False)

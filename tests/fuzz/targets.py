@@ -20,7 +20,7 @@ from server.bundle.shortlist import Shortlist
 from server.errors import BundleError, InvalidRequest, ModelNotFound, SettingsError, TranslationError
 from server.settings.command_line import PREFIX, read_settings
 from server.settings.settings import BUILTIN_BUNDLE, Settings
-from server.text.masked import clean
+from server.text.carriers import clean
 from server.text.sentences import WINDOW_CHARACTERS, split_text
 from server.translation.calls import choose_id
 from tests.fuzz.front_targets import FRONT_TARGETS

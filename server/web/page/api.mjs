@@ -54,11 +54,43 @@ export class Api {
     throw new Failure(0, "The connection broke before the translation was complete. Try again.");
   }
 
+  /** Begins to translate a file, and returns what the server says of the document. */
+  async sendDocument(file, fields, signal) {
+    const form = new FormData();
+    for (const [name, value] of fields) form.append(name, value);
+    form.append("file", file);
+    return (await this.#ask("v1/documents", form, signal)).json();
+  }
+
+  /** Returns how far a document is. Throws Failure if it has failed. */
+  async document(id, signal) {
+    const document = await (await this.#ask(`v1/documents/${id}`, undefined, signal)).json();
+    if (document.error) throw failureOf(document);
+    return document;
+  }
+
+  /** Returns the translated file, as a Blob that no browser shows as a page of this server. */
+  async documentFile(id, signal) {
+    const answer = await this.#ask(`v1/documents/${id}/file`, undefined, signal);
+    return new Blob([await answer.arrayBuffer()], { type: "application/octet-stream" });
+  }
+
+  /** Ends the work for a document. It is sent although the page may be closing, and nobody waits for the answer. */
+  forgetDocument(id) {
+    const options = { method: "DELETE", headers: this.#headers(), credentials: "omit", keepalive: true };
+    fetch(`v1/documents/${id}`, options).catch(() => {});
+  }
+
+  #headers() {
+    return this.key ? { authorization: `Bearer ${this.key}` } : {};
+  }
+
   async #ask(path, body, signal) {
     for (;;) {
       await this.#waitUntilWelcome(signal);
       const response = await this.#fetch(path, body, signal);
       if (response.ok) return response;
+      if (response.status === 401 && !this.key) throw new Failure(401, "The server asks for a key.");
       if (response.status !== 429) throw failureOf(await response.json().catch(() => null), response.status);
       const seconds = Number(response.headers.get("retry-after")) || 1;
       this.#welcomeAt = Math.max(this.#welcomeAt, performance.now() + seconds * 1000);
@@ -66,9 +98,10 @@ export class Api {
   }
 
   async #fetch(path, body, signal) {
-    const headers = this.key ? { authorization: `Bearer ${this.key}` } : {};
-    const options = body && { method: "POST", body: JSON.stringify(body) };
-    if (body) headers["content-type"] = "application/json";
+    const headers = this.#headers();
+    const isForm = body instanceof FormData;
+    const options = body && { method: "POST", body: isForm ? body : JSON.stringify(body) };
+    if (body && !isForm) headers["content-type"] = "application/json";
     try {
       return await fetch(path, { ...options, headers, signal, credentials: "omit" });
     } catch (error) {

@@ -2,7 +2,8 @@
 
 import { Alternatives } from "./alternatives.mjs";
 import { Api, sleep } from "./api.mjs";
-import { copyText, readFile, saveFile } from "./files.mjs";
+import { Documents } from "./documents.mjs";
+import { copyText, isText, listenForFiles, readFile, saveFile, translatedName } from "./files.mjs";
 import { readTerms } from "./glossary.mjs";
 import { Languages, nameOf, readFragment, writeFragment } from "./languages.mjs";
 import { Pace } from "./pace.mjs";
@@ -21,6 +22,7 @@ const api = new Api((seconds) => {
 });
 const panes = new Panes(source, get("backdrop"), output, showOthers);
 const others = new Alternatives(get("alternatives"), findOthers, fail);
+const documents = new Documents(get("documents"), api, readOptions, say, ({ status }) => status === 401 && askForKey());
 let languages = new Languages({});
 let running = new AbortController();
 let fileName = "translation.txt";
@@ -113,11 +115,18 @@ function begin(message) {
   detected = "";
 }
 
-/** Returns the request for a text; null if the terms are wrong, which the page says then. */
-function makeRequest(text) {
+/** Returns the terms; null if a line is wrong, which the page says then. */
+function checkedTerms() {
   const { terms, error } = readTerms(get("glossary").value);
   get("glossary-error").textContent = error;
-  if (error) return null;
+  get("terms").open ||= error !== "";
+  return error ? null : terms;
+}
+
+/** Returns the request for a text; null if a term is wrong. */
+function makeRequest(text) {
+  const terms = checkedTerms();
+  if (!terms) return null;
   const models = languages.models(from.value, into.value);
   const mimeType = get("format").value;
   const request = {
@@ -130,6 +139,15 @@ function makeRequest(text) {
   if (mimeType === "text/plain" && models?.every((model) => model.hasAlignment))
     request.output = { includeAlignment: true };
   return request;
+}
+
+/** Returns what a file is translated with; null if a term is wrong. */
+function readOptions() {
+  const terms = checkedTerms();
+  if (!terms) return null;
+  const fields = terms.map(({ source, target }) => ["term", `${source}=${target}`]);
+  if (from.value !== "auto") fields.push(["sourceLanguageCode", from.value]);
+  return { target: into.value, fields: [...fields, ["targetLanguageCode", into.value]] };
 }
 
 function showOthers(index, word) {
@@ -183,10 +201,16 @@ function swap() {
   choose(into.value, oldSource);
 }
 
-async function open(file) {
-  if (!file) return;
+/** Shows the text of a file in the box; sends files that are no text, and those that come together. */
+function open(files) {
+  const kinds = get("file").accept.split(",");
+  if (files.length === 1 && isText(files[0], kinds)) return openText(files[0], kinds);
+  for (const file of files) documents.add(file);
+}
+
+async function openText(file, kinds) {
   try {
-    const { text, format } = await readFile(file);
+    const { text, format } = await readFile(file, kinds);
     source.value = text;
     get("format").value = format;
     fileName = file.name;
@@ -255,8 +279,7 @@ for (const [id, act] of Object.entries({
 })) {
   get(id).addEventListener("click", act);
 }
-get("save").addEventListener("click", () => saveFile(panes.text, fileName, into.value));
-get("file").addEventListener("change", ({ target }) => open(target.files[0]).then(() => (target.value = "")));
+get("save").addEventListener("click", () => saveFile(panes.text, translatedName(fileName, into.value)));
 get("key-form").addEventListener("submit", (event) => {
   event.preventDefault();
   if (!/^[\x21-\x7e]+$/.test(get("key").value))
@@ -264,12 +287,7 @@ get("key-form").addEventListener("submit", (event) => {
   api.key = get("key").value;
   start();
 });
-for (const name of ["dragover", "dragleave", "drop"]) {
-  get("source-pane").addEventListener(name, (event) => {
-    if (!event.dataTransfer.types.includes("Files")) return;
-    event.preventDefault();
-    get("source-pane").classList.toggle("dropping", name === "dragover");
-    if (name === "drop") open(event.dataTransfer.files[0]);
-  });
-}
+listenForFiles(get("file"), get("source-pane"), open);
+addEventListener("beforeunload", (event) => documents.areOpen && event.preventDefault());
+addEventListener("pagehide", () => documents.stop());
 start();

@@ -1,6 +1,7 @@
 // What the page says, in plain words, and counting characters.
 
 const TOO_LONG = "The text is too long for this server.";
+const DOCUMENT_LOST = "The server has lost this file, perhaps because it was started anew. Try again.";
 
 /** Returns what the user is told of an answer with a status of HTTP and the server's own words. */
 export function wordsOf(status, words) {
@@ -11,6 +12,8 @@ export function wordsOf(status, words) {
       return `This key may not do that: ${words}`;
     case 408:
       return "The text took too long to send. Try again.";
+    case 404:
+      return words.startsWith("Document not found") ? DOCUMENT_LOST : refused(words);
     case 413:
       return TOO_LONG;
     case 503:
@@ -18,8 +21,12 @@ export function wordsOf(status, words) {
     case 504:
       return "The server took too long. Try again, or send less text.";
     default:
-      return status >= 500 ? `The server failed: ${words}` : `The server refused this: ${words}`;
+      return status >= 500 ? `The server failed: ${words}` : refused(words);
   }
+}
+
+function refused(words) {
+  return `The server refused this: ${words.replace(/^file: /, "The file ")}`;
 }
 
 /** Returns what the user should check, one line for each kind of thing, for the sentences of an answer. */

@@ -3,7 +3,7 @@
 from model.recipe import MAX_PLACEHOLDERS as MOST_TRAINED
 from model.verbatim import PLACEHOLDER_START
 from server.bundle.masking import FIRST_PLACEHOLDER, MAX_PLACEHOLDERS, Masking
-from server.text.masked import clean
+from server.text.carriers import clean
 
 
 def test_placeholders_are_the_same_in_training_bundles_and_texts() -> None:

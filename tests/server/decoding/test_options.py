@@ -42,7 +42,7 @@ def test_equal_options_are_one_key_and_any_difference_makes_another() -> None:
         DecodingOptions(with_search=True),
         DecodingOptions(forced_prefix=(5,)),
         DecodingOptions(given_target=(5, 3)),
-        DecodingOptions(terms=Terms((((5,),),), Replaced(((),), 4))),
+        DecodingOptions(terms=Terms((((5,),),), Replaced(((),), ()))),
         DecodingOptions(patience=2.0),
         DecodingOptions(repetition_penalty=1.2),
         DecodingOptions(no_repeat_ngram_size=3),

@@ -16,7 +16,7 @@ from server.decoding.terms import Replaced, Terms
 from tests.server.decoding.test_beam_search import BOS, EOS, advance, advance_steered
 
 VOCABULARY = 12
-TERMS = Terms((((7, 8),),), Replaced(((),), 4))
+TERMS = Terms((((7, 8),),), Replaced(((),), ()))
 
 
 def recorded(beam_size: int, **options: Any) -> RecordedSearch:

@@ -9,7 +9,7 @@ from server.decoding.searches import new_search
 from server.decoding.term_search import TermSearch
 from server.decoding.terms import Replaced, Terms
 
-TERMS = Terms((((5,),),), Replaced(((),), 4))
+TERMS = Terms((((5,),),), Replaced(((),), ()))
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,15 @@ def test_a_word_that_is_gone_stands_nowhere() -> None:
     assert all(11 not in each.ids for each in search(network, ((40,),), replaced=((11,),), gone=frozenset({11})))
 
 
+def test_a_term_is_not_said_again() -> None:
+    network = saying(10, 11, 40, 12)
+
+    assert search(network, ((40,),))[0].ids.count(40) == 1
+    again = search(saying(10, 40, 11, 40, 12), ((40,),), ((30,),))
+    assert all(each.ids.count(40) == 1 for each in again)
+    assert search(saying(10, 40, 11, 40, 12), ((40,),), ((40,),))[0].ids == (10, 40, 11, 40, 12)
+
+
 def test_the_prefix_of_the_target_is_no_part_of_a_term() -> None:
     best, *_ = search(lambda before: saying(10, 11)(before[1:]), ((40,),), forced_prefix=(40,))
 

@@ -17,10 +17,14 @@ def trie(*terms: tuple[Form, ...], replaced: Sequence[Sequence[int]] = ()) -> Te
     return TermTrie(Terms(terms, replaced_by(replaced or ((),) * len(terms)), {PART: 2}))
 
 
-def replaced_by(tokens: Sequence[Sequence[int]], gone: frozenset[int] = frozenset()) -> Replaced:
+def replaced_by(
+    tokens: Sequence[Sequence[int]], gone: frozenset[int] = frozenset(), staying: tuple[int, ...] = ()
+) -> Replaced:
     """What is replaced: for each term the first tokens of words."""
     places = itertools.count()
-    return Replaced(tuple(tuple(ReplacedWord(next(places), token, 0) for token in own) for own in tokens), 4, gone)
+    return Replaced(
+        tuple(tuple(ReplacedWord(next(places), token, 0) for token in own) for own in tokens), staying, gone
+    )
 
 
 def write(terms: TermTrie, *tokens: int) -> Written:
@@ -141,7 +145,7 @@ def test_words_are_replaced_until_their_term_is_written_and_not_within_one() -> 
 
 def test_a_word_is_replaced_where_it_stood_and_no_other_of_its_token() -> None:
     """The translation has the token 30 twice, and its second word stands for the term."""
-    told = Replaced(((ReplacedWord(5, 30, 1),),), 4)
+    told = Replaced(((ReplacedWord(5, 30, 1),),), ())
     terms = TermTrie(Terms((((10,),),), told))
 
     assert [terms.replaced(Written(), prefix) for prefix in ((), (9, 30), (30, 9, 30))] == [
@@ -152,7 +156,7 @@ def test_a_word_is_replaced_where_it_stood_and_no_other_of_its_token() -> None:
 
 
 def test_of_two_terms_in_the_place_of_equal_tokens_the_first_comes_first() -> None:
-    told = Replaced(((ReplacedWord(7, 30, 0),), (ReplacedWord(2, 30, 0),)), 9)
+    told = Replaced(((ReplacedWord(7, 30, 0),), (ReplacedWord(2, 30, 0),)), ())
     terms = TermTrie(Terms((((10,),), ((20,),)), told))
 
     assert terms.replaced(Written(), ()) == {30: (1, frozenset({20}))}
@@ -166,6 +170,26 @@ def test_a_form_that_begins_as_the_word_that_it_replaces_is_not_left_for_that_wo
     assert [terms.forbids(write(terms, 10, 11), token) for token in (PART, 9, EOS)] == [True, False, False]
     assert not terms.forbids(write(terms, 12), 9)
     assert not terms.forbids(Written(), 9)
+
+
+def test_a_form_is_written_once_for_each_of_its_terms() -> None:
+    terms = trie(((10,), (10, 41), (20, 21)), ((20, 21),))
+
+    assert not terms.repeats(Written(), (), 10), "no term is written"
+    assert not terms.repeats(write(terms, 10, 9), (10, 9, 20), 21), "the other term is left"
+    assert terms.repeats(write(terms, 10, 9), (10, 9), 10)
+    assert terms.repeats(write(terms, 10), (10,), 10), "right behind it"
+    assert not terms.repeats(write(terms, 10), (10,), 41), "it goes on with the form"
+    both = write(terms, 10, 9, 20, 21, 9)
+    assert [terms.repeats(both, (10, 9, 20, 21, 9, token), 21) for token in (20, 22)] == [True, False]
+
+
+def test_a_form_may_be_repeated_if_a_word_has_it_that_stays() -> None:
+    terms = TermTrie(Terms((((10, 11),), ((20,),)), replaced_by(((), ()), staying=(5, 10, 11, -1, 6))))
+    done = write(terms, 10, 11, 20, 9)
+
+    assert not terms.repeats(done, (10, 11, 20, 9, 10), 11)
+    assert terms.repeats(done, (10, 11, 20, 9), 20)
 
 
 def joining(*, replaced: Sequence[Sequence[int]] = ((),)) -> TermTrie:
@@ -221,4 +245,4 @@ def test_a_term_may_begin_a_longer_word_although_it_begins_as_the_word_that_it_r
 
 
 def test_terms_tell_how_many_tokens_they_take_at_most() -> None:
-    assert Terms((((1,), (2, 3)), ((4, 5, 6),)), Replaced(((), ()), 4)).num_tokens == 5
+    assert Terms((((1,), (2, 3)), ((4, 5, 6),)), Replaced(((), ()), ())).num_tokens == 5

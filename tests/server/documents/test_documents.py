@@ -66,6 +66,21 @@ async def test_it_is_refused_while_any_request_is(documents: Documents, engine: 
     assert caught.value.retry_after_seconds >= 1
 
 
+async def test_a_caller_that_leaves_while_its_file_is_stored_leaves_nothing(documents: Documents) -> None:
+    kept = documents._jobs  # nobody is told of a job before its file is stored
+    starting = asyncio.create_task(started(documents, b"A dog. " * 1_000_000))
+    while not kept:  # noqa: ASYNC110 # it must be caught before the next thing happens
+        await asyncio.sleep(0)
+    (job,) = kept.values()
+
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+
+    assert job.source.closed
+    assert not kept
+
+
 async def test_a_forgotten_document_leaves_no_process(documents: Documents) -> None:
     before = children()
     job = await started(documents)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from server.decoding.coverage import coverage
 from server.decoding.options import DecodingOptions
-from server.engine.aligning import align, needs_attention
+from server.engine.aligning import Group, align, needs_attention
 from server.engine.sentence import Sentence
 from server.network import Decoder
 from tests.fakes import EOS
@@ -32,11 +32,14 @@ class Attending:
     def __init__(self) -> None:
         self.asked: list[list[list[int]]] = []
 
+    def keep(self, row: int, source_length: int) -> str:
+        return f"row {row}, {source_length} tokens"
+
     def align(
-        self, rows: Sequence[int], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
+        self, sources: Sequence[str], target_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]
     ) -> NDArray[np.float32]:
-        assert list(rows) == [4] * len(rows)
-        assert source_lengths.tolist() == [len(SOURCE)] * len(rows)
+        assert list(sources) == ["row 4, 4 tokens"] * len(sources)
+        assert source_lengths.tolist() == [len(SOURCE)] * len(sources)
         self.asked.append(target_ids.tolist())
         return np.stack([attention_of(ids) for ids in target_ids.tolist()])
 
@@ -53,8 +56,14 @@ def finished(**options: Any) -> Sentence:
 
 def aligned(sentence: Sentence) -> Attending:
     decoder = Attending()
-    align([sentence], cast("Decoder", decoder))
+    align(group_of([sentence], decoder).take_due([], may_wait=True), cast("Decoder", decoder))
     return decoder
+
+
+def group_of(sentences: Sequence[Sentence], decoder: Attending) -> Group:
+    group = Group()
+    group.add(sentences, cast("Decoder", decoder))
+    return group
 
 
 @pytest.mark.parametrize(
@@ -93,6 +102,50 @@ def test_many_hypotheses_are_taken_a_few_at_a_time() -> None:
     sentences = [finished(coverage_penalty=0.1) for _ in range(7)]
     decoder = Attending()
 
-    align(sentences, cast("Decoder", decoder))
+    align(group_of(sentences, decoder).sentences, cast("Decoder", decoder))
 
     assert [len(each) for each in decoder.asked] == [16, 5]
+
+
+def asking(**options: Any) -> Sentence:
+    return sentence_of(SOURCE, DecodingOptions(with_alignment=True, **options))
+
+
+def test_sentences_wait_while_another_one_that_runs_needs_attention() -> None:
+    first, second = finished(with_alignment=True), finished(with_alignment=True)
+    group = group_of([first], Attending())
+
+    assert group.take_due([asking()], may_wait=True) == []
+    group.add([second], cast("Decoder", Attending()))
+    assert group.take_due([sentence_of(SOURCE, DecodingOptions())], may_wait=True) == [first, second]
+    assert group.sentences == []
+
+
+def test_eight_sentences_wait_no_longer() -> None:
+    group = group_of([finished(with_alignment=True) for _ in range(7)], Attending())
+    assert group.take_due([asking()], may_wait=True) == []
+
+    group.add([finished(with_alignment=True)], cast("Decoder", Attending()))
+
+    assert len(group.take_due([asking()], may_wait=True)) == 8
+
+
+def test_no_sentence_waits_for_more_than_eight_steps() -> None:
+    group = group_of([finished(with_alignment=True)], Attending())
+
+    assert [len(group.take_due([asking()], may_wait=True)) for _ in range(9)] == [0] * 7 + [1, 0]
+
+
+def test_none_waits_whose_source_leaves_with_its_rows() -> None:
+    group = group_of([finished(with_alignment=True)], Attending())
+
+    assert len(group.take_due([asking()], may_wait=False)) == 1
+
+
+def test_a_sentence_that_is_taken_out_is_not_aligned() -> None:
+    first, second = finished(with_alignment=True), finished(with_alignment=True)
+    group = group_of([first, second], Attending())
+
+    group.remove([first])
+
+    assert group.take_due([], may_wait=True) == [second]

@@ -8,8 +8,8 @@ import pytest
 from server.decoding.options import DecodingOptions
 from server.engine.batch import Batch
 from server.engine.limits import Footprint
-from server.errors import DeadlineExceeded, EngineFailed, NotServing
-from tests.fakes import EOS, FIRST_TOKEN
+from server.errors import DeadlineExceeded, NotServing
+from tests.fakes import EOS
 from tests.server.engine.parts import (
     BOS,
     GREEDY,
@@ -195,7 +195,7 @@ def test_dropped_sentences_are_answered_and_free_their_rows(parts: Parts, batch:
     parts.step(batch)
     left.cancel()
 
-    batch.drop(NotServing("the server has shut down"), batch.plan.running)
+    batch.drop(NotServing("the server has shut down"), batch.sentences)
 
     for future in others:
         with pytest.raises(NotServing):
@@ -203,56 +203,3 @@ def test_dropped_sentences_are_answered_and_free_their_rows(parts: Parts, batch:
     assert (batch.plan.num_rows, batch.plan.footprint) == (0, Footprint())
     assert parts.sample("sentences_total", outcome="error") == 2
     assert parts.sample("sentences_total", outcome="cancelled") == 1
-
-
-ALIGNED = DecodingOptions(beam_size=1, with_alignment=True)
-
-
-def test_a_sentence_that_asks_for_it_comes_with_what_it_has_attended_to(parts: Parts, batch: Batch) -> None:
-    (plain,) = parts.submit(3)
-    (aligned,) = parts.submit(3, options=ALIGNED)
-
-    parts.step(batch, 4)
-
-    assert plain.result(0).attention is None
-    attention = aligned.result(0).attention
-    assert attention is not None
-    assert attention.tolist() == [[0.0, 1.0, 0.0]] * 3, "of three tokens, by the second slot"
-
-
-def test_what_is_forced_has_no_attention(parts: Parts, batch: Batch) -> None:
-    (aligned,) = parts.submit(3, options=dataclasses.replace(ALIGNED, forced_prefix=(FIRST_TOKEN,)))
-
-    parts.step(batch, 4)
-
-    result = aligned.result(0)
-    assert result.attention is not None
-    assert result.attention.shape == (len(result.hypotheses[0].ids), 3) == (2, 3)
-
-
-def test_a_beam_is_aligned_by_its_best_hypothesis(parts: Parts, batch: Batch) -> None:
-    (aligned,) = parts.submit(3, options=dataclasses.replace(ALIGNED, beam_size=4))
-
-    while not aligned.done():
-        parts.step(batch)
-
-    result = aligned.result(0)
-    assert result.attention is not None
-    assert len(result.attention) == len(result.hypotheses[0].ids)
-
-
-def test_an_alignment_that_fails_fails_alone(parts: Parts, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> None:
-        raise RuntimeError("broken")
-
-    (plain,) = parts.submit(3)
-    (aligned,) = parts.submit(3, options=ALIGNED)
-    parts.step(batch)
-    monkeypatch.setattr(decoder_of(batch), "align", fail)
-
-    parts.step(batch, 3)
-
-    assert plain.result(0).hypotheses[0].ids == tokens(3)
-    with pytest.raises(EngineFailed):
-        aligned.result(0)
-    assert batch.plan.num_rows == 0

@@ -95,7 +95,7 @@ def opening_gateway(translator: Translator, metrics: Metrics) -> OpenGateway:
         finally:
             watching.cancel()
             await http.stop()
-            await upstream.channel.close(None)
+            await upstream.close()
             await servers.stop()
 
     return opening

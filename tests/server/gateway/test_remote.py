@@ -13,6 +13,7 @@ from server.access.access import Access
 from server.access.keys import hash_key
 from server.errors import DeadlineExceeded, GlossaryNotFound, NotServing, Overloaded, Unauthenticated
 from server.fronts.backend import Caller
+from server.fronts.front import BodyTooLong
 from server.telemetry.metrics import Metrics
 from tests.server.echo_engine import EchoEngine
 from tests.server.gateway.conftest import MAX_BYTES, Behind, OpenGateway, until
@@ -128,6 +129,14 @@ async def test_without_a_server_callers_are_told_to_come_back(behind: Behind) ->
     assert "127.0.0.1" not in str(caught.value)
     await until(lambda: not behind.remote.is_serving)
     assert (await behind.call("GET", "/healthz")).status == 503
+
+
+async def test_what_is_too_long_for_the_server_is_told_with_its_length(behind: Behind) -> None:
+    asked = pb.TranslateRequest(contents=["A" * (2 << 20)] * 3, target_language_code="de")
+    with pytest.raises(BodyTooLong) as caught:
+        await behind.remote.translate(asked, CALLER)
+
+    assert str(caught.value) == f"body: must mean a message of at most 4194304 bytes, not {asked.ByteSize()}"
 
 
 async def test_memory_is_bounded(behind: Behind) -> None:

@@ -9,6 +9,7 @@ from server.access.access import Access
 from server.gateway import upstream
 from server.telemetry.metrics import Metrics
 from tests.certificates import authority
+from tests.server.echo_engine import EchoEngine
 from tests.server.gateway.conftest import Behind, OpenGateway, until
 
 
@@ -45,20 +46,60 @@ async def test_a_server_that_is_not_there_is_told_once(
     watching = asyncio.create_task(gone.watch())
     await until(lambda: calls > 2)
     watching.cancel()
-    await gone.channel.close(None)
+    await gone.close()
 
     assert [record.getMessage() for record in caplog.records if record.name == upstream.__name__] == [
         "the server's health cannot be followed: UNAVAILABLE: gone"
     ]
 
 
-async def test_the_server_may_want_tls(opening_gateway: OpenGateway, metrics: Metrics, tmp_path: Path) -> None:
-    issued = authority().issue()
-    paths = {"tls_cert": tmp_path / "cert", "tls_key": tmp_path / "key"}
-    paths["tls_cert"].write_bytes(issued.chain)
-    paths["tls_key"].write_bytes(issued.key)
-    trusted = grpc.ssl_channel_credentials(authority().pem)
-    async with opening_gateway(Access(metrics.access, **paths), "localhost", trusted, **paths) as behind:
-        asked = {"contents": ["A dog runs."], "targetLanguageCode": "de"}
+ASKED = {"contents": ["A dog runs."], "targetLanguageCode": "de"}
 
-        assert (await behind.call("POST", "/v1/translate", asked)).status == 200
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """Of a server that wants certificates of its callers."""
+    issued = authority().issue()
+    contents = {"tls_cert": issued.chain, "tls_key": issued.key, "tls_client_ca": authority().pem}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    return {name: tmp_path / name for name in contents}
+
+
+def shown(name: str) -> grpc.ChannelCredentials:
+    """What a gateway shows that has a certificate of this name."""
+    issued = authority().issue(common_name=name)
+    return grpc.ssl_channel_credentials(authority().pem, issued.key, issued.chain)
+
+
+async def test_the_server_may_want_tls(opening_gateway: OpenGateway, metrics: Metrics, files: dict[str, Path]) -> None:
+    del files["tls_client_ca"]
+    trusted = grpc.ssl_channel_credentials(authority().pem)
+    async with opening_gateway(Access(metrics.access, **files), "localhost", trusted, **files) as behind:
+        assert (await behind.call("POST", "/v1/translate", ASKED)).status == 200
+
+
+async def test_a_new_certificate_is_shown_and_calls_under_way_go_on(
+    opening_gateway: OpenGateway, metrics: Metrics, engine: EchoEngine, files: dict[str, Path], tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys.toml"
+    keys.write_text('[tenants.old]\ncommon_names = ["old"]\n[tenants.new]\ncommon_names = ["new"]\n')
+    access = Access(metrics.access, **files, keys=keys)
+    async with opening_gateway(access, "localhost", shown("old"), **files) as behind:
+        engine.is_holding = True
+        under_way = asyncio.create_task(behind.call("POST", "/v1/translate", ASKED))
+        await engine.submitted.wait()
+        behind.upstream.renew(shown("new"))
+        engine.is_holding = False
+        answer = await behind.call("POST", "/v1/translate", ASKED)
+        serves = behind.upstream.is_serving
+        engine.release(0)
+
+        assert (answer.status, (await under_way).status, serves) == (200, 200, True)
+        await behind.health.set_serving(False)
+        await until(lambda: not behind.upstream.is_serving)
+    served = {
+        name: metrics.registry.get_sample_value("babelserve_tenant_requests_total", {"tenant": name, "outcome": "ok"})
+        for name in ("old", "new")
+    }
+    assert served == {"old": 2, "new": 1}  # it asks first whether the server wants keys

@@ -41,8 +41,15 @@ def opened(runner: HostRunner | DeviceRunner, sources: Sequence[tuple[int, ...]]
     return decoder
 
 
+def align(decoder: Decoder, rows: Sequence[int], numbers: Sequence[int]) -> NDArray[np.float32]:
+    """Aligns the sentences of these rows, which are those of these numbers."""
+    lengths = LENGTHS[list(numbers)]
+    kept = [decoder.keep(row, length) for row, length in zip(rows, lengths.tolist(), strict=True)]
+    return decoder.align(kept, padded([TARGETS[number] for number in numbers]), lengths)
+
+
 def test_each_token_has_a_distribution_over_its_source(host_runner: HostRunner) -> None:
-    attention = opened(host_runner).align([0, 1, 2], padded(TARGETS), LENGTHS)
+    attention = align(opened(host_runner), [0, 1, 2], [0, 1, 2])
 
     assert attention.shape == (3, 5, 5)
     for weights, target, length in zip(attention, TARGETS, LENGTHS, strict=True):
@@ -51,27 +58,39 @@ def test_each_token_has_a_distribution_over_its_source(host_runner: HostRunner) 
 
 
 def test_it_is_the_same_alone(host_runner: HostRunner) -> None:
-    together = opened(host_runner).align([0, 1, 2], padded(TARGETS), LENGTHS)
+    together = align(opened(host_runner), [0, 1, 2], [0, 1, 2])
 
     for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
-        (alone,) = opened(host_runner, [source]).align([0], padded([target]), LENGTHS[row : row + 1])
+        (alone,) = align(opened(host_runner, [source]), [0], [row])
         np.testing.assert_allclose(together[row, : len(target) - 1, : len(source)], alone, atol=1e-5)
 
 
 def test_rows_of_a_beam_are_of_one_sentence(host_runner: HostRunner) -> None:
     decoder = opened(host_runner)
-    expected = decoder.align([1], padded(TARGETS[1:2]), LENGTHS[1:2])
+    expected = align(decoder, [1], [1])
     decoder.move(RowMoves([3, 4], [1, 1], [0, 0]), 1)
     decoder.reserve(5, 1, int(LENGTHS.max()))
 
     for row in (1, 3, 4):
-        np.testing.assert_allclose(decoder.align([row], padded(TARGETS[1:2]), LENGTHS[1:2]), expected, atol=1e-6)
+        np.testing.assert_allclose(align(decoder, [row], [1]), expected, atol=1e-6)
+
+
+def test_what_is_kept_holds_when_other_sentences_have_the_rows(host_runner: HostRunner) -> None:
+    expected = align(opened(host_runner), [0, 1, 2], [0, 1, 2])
+    decoder = opened(host_runner)
+    assert decoder.keeps_sources
+    kept = [decoder.keep(row, length) for row, length in enumerate(LENGTHS.tolist())]
+    decoder.reserve(0, 1, 20)
+    others = [(9, 8, 7, 6, 3)] * 3
+    decoder.admit(0, host_runner.encode(padded(others), np.full(3, 5, np.int32)), others)
+
+    np.testing.assert_allclose(decoder.align(kept, padded(TARGETS), LENGTHS), expected, atol=1e-6)
 
 
 def test_in_device_memory_it_is_about_the_same(host_runner: HostRunner, device_runner: DeviceRunner) -> None:
-    expected = opened(host_runner).align([0, 1, 2], padded(TARGETS), LENGTHS)
+    expected = align(opened(host_runner), [0, 1, 2], [0, 1, 2])
 
-    found = opened(device_runner).align([0, 1, 2], padded(TARGETS), LENGTHS)
+    found = align(opened(device_runner), [0, 1, 2], [0, 1, 2])
 
     for row, target in enumerate(TARGETS):
         np.testing.assert_allclose(found[row, : len(target) - 1], expected[row, : len(target) - 1], atol=0.02)
@@ -92,4 +111,4 @@ def test_a_graph_of_another_model_is_refused(tiny_bundle: Bundle) -> None:
     decoder.admit(0, runner.encode(padded(SOURCES[1:2]), LENGTHS[1:2]), SOURCES[1:2])
 
     with pytest.raises(BundleError, match="unknown input cross_"):
-        decoder.align([0], padded(TARGETS[1:2]), LENGTHS[1:2])
+        align(decoder, [0], [1])

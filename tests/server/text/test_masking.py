@@ -106,6 +106,8 @@ def test_a_word_behind_a_bracket_is_shown_apart_from_it_once() -> None:
     assert first.restore("Animals ( and cats) [ all], f(x)").is_whole
     assert not first.restore("Animals ( and cats [ all], f(x)").is_whole
     assert again.restore("Animals (and cats [all], f(x)").is_whole
+    assert first.restore("Animals ( and cats ) [ all ], f(x)").text == "Animals (and cats) [all], f(x)"
+    assert shown("[A cat] (I am)") == "[ A cat] ( I am)"
     assert shown("A ( b (cats)") == "A ( b (cats)"
     assert shown("Dogs (cats)", Masker(carriers=(("%1",),))) == "Dogs (cats)"
 

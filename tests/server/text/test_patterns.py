@@ -8,6 +8,8 @@ from server.text.patterns import find_parts
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
+        ("Then $x^2 + y_1 = 3$ holds, $\\alpha$ and $a=b$.", ["$x^2 + y_1 = 3$", "$\\alpha$", "$a=b$"]),
+        ("See \u00a7 5a and \u00a7\u00a7 12.", ["\u00a7 5a", "\u00a7\u00a7 12"]),
         (
             "See https://example.org/a_b?q=1&r=ü#top, or www.example.com.",
             ["https://example.org/a_b?q=1&r=ü#top", "www.example.com"],
@@ -60,6 +62,7 @@ def test_parts_are_found_where_they_stand(text: str, parts: list[str]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "It costs $5 (x=3), or $6 and $7.",
         "It costs $1,250.50, or 12,99 €, at 7:30 pm on 3/4.",
         "100% sure: 50 % of 2.5 km, and/or he/she, e.g. the U.S.",
         "COVID-19, the 1990s, a 21-year-old, 20th, F-16, 10km",

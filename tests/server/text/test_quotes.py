@@ -20,7 +20,7 @@ MASKER = Masker(carriers=(("%1", "%2"), ("X1", "X2")), language="de")
         ('"Don\'t!" he said', "%1 Don't! %2 he said", "%1 Nicht! %2 sagte er", '"Nicht!" sagte er'),
         ("He said 'it's mine' now", "He said %1 it's mine %2 now", "Er %1 mein %2 jetzt", "Er 'mein' jetzt"),
         ("'I can't,' he said", "%1 I can't %2, he said", "%1 Nein %2, sagte er", "'Nein', sagte er"),
-        ("‘Can’t you?’ he said", "%1 Can’t you? %2 he said", "%1 Nein? %2 sagte er", "'Nein?' sagte er"),
+        ("‘Can’t you?’ he said", "%1 Can’t you? %2 he said", "%1 Nein? %2 sagte er", "\u201aNein?\u2018 sagte er"),
     ],
 )
 def test_marks_of_quotations_are_carriers(text: str, shown: str, translation: str, expected: str) -> None:

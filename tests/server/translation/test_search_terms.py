@@ -17,7 +17,9 @@ TEXT = "A dog runs."
 
 def sentence(model: Model, *terms: Term, text: str = TEXT) -> SourceSentence:
     found = tuple(Glossary(terms).find(text))
-    return SourceSentence(text, "", model.tokenizer.encode(text), terms=found, replaced=Replaced(((),) * len(found), 4))
+    return SourceSentence(
+        text, "", model.tokenizer.encode(text), terms=found, replaced=Replaced(((),) * len(found), (9,) * 4)
+    )
 
 
 def test_terms_are_told_in_all_forms(model: Model) -> None:
@@ -26,7 +28,7 @@ def test_terms_are_told_in_all_forms(model: Model) -> None:
     assert told is not None
     (forms,) = told.forms
     assert [model.tokenizer.decode(form) for form in forms] == ["hund", "Hunde"]
-    assert told.replaced == Replaced(((),), 4)
+    assert told.replaced == Replaced(((),), (9,) * 4)
 
 
 def test_a_term_that_begins_a_sentence_may_begin_its_translation(model: Model) -> None:
@@ -51,7 +53,7 @@ def test_longer_words_may_begin_with_a_term_before_a_word(
     model: Model, text: str, language: str, begins: list[str]
 ) -> None:
     found = tuple(Glossary([Term(("dog",), ("Hund",))]).inflecting(language).find(text))
-    asked = SourceSentence(text, "", model.tokenizer.encode(text), terms=found, replaced=Replaced(((),), 4))
+    asked = SourceSentence(text, "", model.tokenizer.encode(text), terms=found, replaced=Replaced(((),), (9,) * 4))
     told = terms_of(model.tokenizer, asked)
 
     assert told is not None
@@ -82,7 +84,23 @@ def test_words_that_attend_to_a_term_are_replaced(model: Model) -> None:
     attention[first:end, dog] = 1.0 / len(dog)
 
     hypothesis = Hypothesis(tuple(ids), 0.0, FinishReason.STOP, ())
-    assert find_replaced(model.tokenizer, asked, hypothesis, attention).words == (
-        (ReplacedWord(first, ids[first], 0),),
-    )
-    assert find_replaced(model.tokenizer, asked, hypothesis, None) == Replaced(((),), len(ids))
+    replaced = find_replaced(model.tokenizer, asked, hypothesis, attention)
+    assert replaced.words == ((ReplacedWord(first, ids[first], 0),),)
+    assert replaced.staying == (*ids[:first], *[-1] * (end - first), *ids[end:])
+    assert find_replaced(model.tokenizer, asked, hypothesis, None) == Replaced(((),), tuple(ids))
+
+
+def test_a_mark_is_not_replaced(model: Model) -> None:
+    """Here only the mark at the end attends to the term."""
+    asked = sentence(model, Term(("dog",), ("Köter",)))
+    ids = model.tokenizer.encode("Ein Hund rennt.")
+    of_source = find_spans(model.tokenizer.spell_source(asked.source_ids or ()), TEXT)
+    dog = [index for index, span in enumerate(of_source) if span is not None and 2 <= span[0] < 5]
+    attention = np.zeros((len(ids), len(of_source)), np.float32)
+    attention[:, -1] = 1.0
+    mark = model.tokenizer.spell_target(ids).index(".")
+    attention[mark] = 0.0
+    attention[mark, dog] = 1.0 / len(dog)
+
+    replaced = find_replaced(model.tokenizer, asked, Hypothesis(tuple(ids), 0.0, FinishReason.STOP, ()), attention)
+    assert replaced == Replaced(((),), tuple(ids))

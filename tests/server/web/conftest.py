@@ -60,7 +60,15 @@ def opening_http(metrics: Metrics, translator: Translator) -> OpenSite:
         backend = InProcess(Api(translator), calls, access, translator.memory, lambda: not running.is_refusing)
         documents = Documents(backend)
         app = create_app(backend, LongMessages(), documents, origins)
-        server = HttpServer(app, "127.0.0.1", 0, max_connections, lambda: access.certificates, documents.close)
+        server = HttpServer(
+            app,
+            "127.0.0.1",
+            0,
+            max_connections,
+            lambda: not running.is_refusing,
+            lambda: access.certificates,
+            documents.close,
+        )
         await server.start()
         try:
             yield Site(server.port, server, running, calls, translator)

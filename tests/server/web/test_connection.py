@@ -137,6 +137,101 @@ async def test_work_ends_when_a_caller_who_sent_ahead_hangs_up(
     assert [future.cancelled() for future in engine.futures] == [True]
 
 
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (head("GET", "/healthz", {})[:-2] + b"host: other\r\n\r\n", b"Host: must come once, not 2 times"),
+        (head("GET", "/healthz", {f"x{index}": "y" for index in range(1000)}), b"at most 100 headers, not 1001"),
+        (b"GET /healthz HTTP/2.0\r\nhost: a\r\n\r\n", b"version 1.0 or 1.1, not 2.0"),
+        (BEGIN_CHUNKED[:-2] + b"content-length: 5\r\n\r\n0\r\n\r\n", b"Invalid HTTP request"),
+        (head("GET", "/healthz", {"x": "a\r\n b"}), b"Invalid HTTP request"),
+        (b"GET /healthz HTTP/1.1\nhost: a\n\n", b"Invalid HTTP request"),
+        (BEGIN_CHUNKED + b"5\n12345\r\n0\r\n\r\n", b"Invalid HTTP request"),
+    ],
+    ids=[
+        "two hosts",
+        "1,000 headers",
+        "HTTP/2.0",
+        "chunks and a length",
+        "a fold",
+        "line feeds",
+        "a line feed in a chunk",
+    ],
+)
+async def test_a_head_that_others_may_read_otherwise_is_refused(
+    site: Site, connect: Connect, data: bytes, words: bytes
+) -> None:
+    reader, writer = await connect(site.port)
+    writer.write(data)
+
+    answer = await asyncio.wait_for(reader.read(), 5.0)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert words in answer
+
+
+async def test_a_refusal_does_not_pass_for_the_answer_to_the_request_before(
+    site: Site, connect: Connect, engine: EchoEngine
+) -> None:
+    engine.is_holding = True
+    reader, writer = await connect(site.port)
+    writer.write(REQUEST)
+    await engine.submitted.wait()
+    writer.write(b"no HTTP\r\n\r\n")
+
+    assert await asyncio.wait_for(is_cut(reader), 5.0)
+
+
+async def test_fields_behind_a_body_are_no_headers(site: Site, connect: Connect) -> None:
+    reader, writer = await connect(site.port)
+    writer.write(BEGIN_CHUNKED + b"%x\r\n%b\r\n0\r\nx-request-id: behind\r\n\r\n" % (len(BODY), BODY))
+
+    answer = await read_answer(reader)
+    assert answer.status == 200
+    assert answer.headers["x-request-id"] != "behind"
+
+
+@pytest.mark.parametrize("num_held", [1, 2, 3])
+async def test_a_body_that_looks_like_a_wish_for_another_protocol_stays_as_it_is(
+    site: Site, connect: Connect, num_held: int
+) -> None:
+    smuggled = head("GET", "/v1/models", {})
+    body = BODY.ljust(4000) + b"\nupgrade: a" * (len(smuggled) // 2) + smuggled
+    request = head("POST", "/v1/glossaries", {"content-length": str(len(body))})
+    reader, writer = await connect(site.port)
+    writer.write(request[:-num_held])
+    await asyncio.sleep(0.1)  # until the server has parsed so much of the head
+    writer.write(request[-num_held:] + body + head("GET", "/nowhere", {}))
+
+    assert [(await read_answer(reader)).status for _ in range(2)] == [405, 404]
+
+
+async def test_the_rest_of_a_body_that_is_answered_must_come(
+    site: Site, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_HEAD_SECONDS", 0.3)
+    reader, writer = await connect(site.port)
+    writer.write(head("POST", "/nowhere", {"content-length": "5"}) + b"1234")
+    assert (await read_answer(reader)).status == 404
+    writer.write(b"5" + head("GET", "/healthz", {}))
+    assert (await read_answer(reader)).status == 200
+
+    writer.write(head("POST", "/nowhere", {"content-length": "5"}) + b"1234")
+    assert (await read_answer(reader)).status == 404
+    assert await asyncio.wait_for(is_cut(reader), 5.0)
+
+
+async def test_where_requests_are_not_welcome_each_answer_closes_its_connection(site: Site, connect: Connect) -> None:
+    reader, writer = await connect(site.port)
+    writer.write(head("GET", "/healthz", {}))
+    assert "connection" not in (await read_answer(reader)).headers
+
+    site.running.refuse()
+    writer.write(head("GET", "/healthz", {}))
+
+    assert (await read_answer(reader)).headers["connection"] == "close"
+    assert await is_cut(reader)
+
+
 async def test_a_request_that_asks_for_another_protocol_is_answered_in_this_one(site: Site, connect: Connect) -> None:
     reader, writer = await connect(site.port)
     upgrade = {"connection": "Upgrade, HTTP2-Settings", "upgrade": "h2c", "http2-settings": "AAEAAEAAAAIAAAABAAMAAABk"}

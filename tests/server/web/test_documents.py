@@ -1,12 +1,14 @@
 """Our own API for documents over a real socket; the engine echoes, and the processes are real."""
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
 
 from server.access.access import Access
 from server.documents.documents import MAX_FILE_BYTES
+from tests.server.documents.test_parsing_hostile import HOSTILE
 from tests.server.web.client import Answer
 from tests.server.web.conftest import BILLING, SHIPPING, Connect, OpenSite, Site
 from tests.server.web.forms import form, upload
@@ -53,6 +55,17 @@ async def test_what_cannot_be_read_is_told_by_the_document_and_instead_of_the_fi
     assert (file.status, file.json["error"]) == (400, shown["error"])
 
 
+@pytest.mark.parametrize("name", ["a bomb", "a bomb that lies", "entities in each other", "an entity that is a file"])
+async def test_a_hostile_document_is_refused_and_others_are_answered_meanwhile(site: Site, name: str) -> None:
+    format_name, data, why = HOSTILE[name]
+    started = (await upload(site, PATH, EN_DE, f"a.{format_name}", data)).json
+    other = await site.call("POST", "/v1/translate", {"contents": ["A dog."], **EN_DE})
+    file = await site.call("GET", f"{PATH}/{started['id']}/file")
+
+    assert (other.status, file.status) == (200, 400)
+    assert re.search(f"file: cannot be translated: it .*{why}", file.json["error"]["message"])
+
+
 async def test_a_document_is_forgotten(site: Site) -> None:
     started = (await upload(site, PATH, EN_DE, "a.txt", b"A dog.")).json
 
@@ -70,6 +83,8 @@ async def test_a_document_is_forgotten(site: Site) -> None:
         (EN_DE, None, "file: must be one file in a form of parts, not 0"),
         (EN_DE | {"glossary": "none"}, "a.txt", "none"),
         (EN_DE | {"model": "none"}, "a.txt", "none"),
+        (EN_DE | {"term": "dog"}, "a.txt", "term: must be SOURCE=TARGET, not dog"),
+        (EN_DE | {"term": f"dog={'x' * 201}"}, "a.txt", "200 characters"),
     ],
 )
 async def test_what_is_wrong_is_named(site: Site, fields: dict[str, str], name: str | None, words: str) -> None:

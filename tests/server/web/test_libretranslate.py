@@ -1,19 +1,46 @@
 """LibreTranslate's API over a real socket; the engine echoes."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import pytest
 
 from server.access.access import Access
 from server.access.keys import hash_key
+from server.documents.documents import Documents
+from server.fronts.backend import Backend
 from server.telemetry.metrics import Metrics
+from server.translation.long_messages import LongMessages
+from server.web import exchange
+from server.web.bodies import Bodies
+from server.web.libretranslate import LibreTranslateApi
+from server.web.libretranslate_files import LibreTranslateFiles
 from tests.server.echo_engine import EchoEngine
 from tests.server.web.conftest import OpenSite, Site
 
 ASKED = {"q": "A dog runs.", "source": "en", "target": "de"}
 FORM = {"content_type": "application/x-www-form-urlencoded"}
+
+
+async def test_the_type_of_a_body_that_is_not_there_does_no_harm(site: Site) -> None:
+    languages = await site.call("GET", "/languages", content_type="application/json")
+    translation = await site.call("POST", "/translate", b"", content_type="application/json")
+
+    assert languages.status == 200
+    assert (translation.status, translation.json) == (400, {"error": "Invalid request: missing q parameter"})
+
+
+async def test_the_description_has_the_paths_that_are_served(site: Site) -> None:
+    unused = exchange.Site(cast("Backend", None), Bodies(LongMessages()))
+    fronts = (LibreTranslateApi(unused), LibreTranslateFiles(unused, cast("Documents", None)))
+    described = (await site.call("GET", "/spec")).json["paths"]
+
+    assert (await site.call("GET", "/libretranslate/spec")).json["paths"] == described
+    served = {
+        route.path for front in fronts for route in front.routes() if not route.path.startswith("/libretranslate")
+    }
+    assert set(described) == served - {"/spec", "/suggest"}
 
 
 @pytest.mark.parametrize("prefix", ["", "/libretranslate"])

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 import server.web
+from server.documents.documents import MAX_FILE_BYTES
+from server.documents.formats import FORMATS
 from tests.server.web.conftest import Site
 
 FOLDER = Path(server.web.__file__).parent / "page"
@@ -72,6 +74,17 @@ def test_no_text_can_become_markup(name: str) -> None:
         == []
     )
     assert re.findall(r"<script(?! type=\"module\" src=)|<style| style=", text) == []
+
+
+def test_the_page_knows_the_kinds_and_the_size_of_files_that_the_server_takes() -> None:
+    page = (FOLDER / "index.html").read_text(encoding="utf-8")
+    documents = (FOLDER / "documents.mjs").read_text(encoding="utf-8")
+
+    (accepted,) = re.findall(r'accept="([^"]*)"', page)
+    (mebibytes,) = re.findall(r"MAX_FILE_BYTES = (\d+) << 20", documents)
+    assert accepted.split(",") == [f".{kind}" for kind in FORMATS]
+    assert int(mebibytes) << 20 == MAX_FILE_BYTES
+    assert f"It may have {mebibytes}." in documents
 
 
 def test_files_of_the_page_are_short() -> None:

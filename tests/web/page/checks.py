@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.web.page import asking, looking, translating
+from tests.web.page import asking, looking, sending, translating
 from tests.web.page.visit import Visit
 
 CHECKS: list[Callable[[Visit], None]] = [
@@ -19,8 +19,17 @@ CHECKS: list[Callable[[Visit], None]] = [
     translating.swapping_translates_back,
     translating.copying_clearing_and_saving,
     translating.terms_are_used_and_wrong_lines_are_named,
-    translating.files_are_opened_and_dropped,
+    translating.texts_of_files_are_opened_and_dropped,
     translating.what_should_be_checked_is_said,
+    sending.files_of_all_kinds_come_back,
+    sending.files_that_are_dropped_together_are_all_sent,
+    sending.progress_is_shown_and_work_can_be_cancelled,
+    sending.leaving_the_page_ends_its_work,
+    sending.files_that_are_refused_say_why_and_can_be_sent_again,
+    sending.a_file_that_the_server_has_lost_can_be_sent_again,
+    sending.a_connection_that_breaks_is_waited_for,
+    sending.files_are_sent_with_the_key,
+    sending.hostile_names_stay_texts,
     asking.a_key_is_no_request,
     asking.an_edit_ends_the_translation_before,
     asking.escape_stops,

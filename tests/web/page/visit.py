@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,12 +20,14 @@ class Sites:
         open: address of a server that lets everybody in.
         closed: of one that asks for a key, which is "key", and has a small quota.
         chromium: the program.
+        files: the folder with a file of each kind, `dog.txt` and so on.
         pictures: the folder that takes pictures of the page; none are taken if it is empty.
     """
 
     open: str
     closed: str
     chromium: str
+    files: str
     pictures: str
 
 
@@ -101,6 +104,14 @@ def finished(page: Any) -> str:
 def wait_for(page: Any, selector: str, pattern: str) -> None:
     """Waits until an element has a text."""
     page.locator(selector).filter(has_text=re.compile(pattern)).first.wait_for(state="attached")
+
+
+def wait_until(page: Any, is_so: Callable[[], bool]) -> None:
+    """Waits until something is so, and lets the browser tell what has happened meanwhile."""
+    deadline = time.monotonic() + WAIT_MS / 1000
+    while not is_so():
+        assert time.monotonic() < deadline, "it is not so in time"
+        page.wait_for_timeout(50)
 
 
 def lit_words(page: Any, side: str) -> list[str]:

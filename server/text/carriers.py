@@ -1,0 +1,36 @@
+"""Carriers in the text that a network writes, and characters that must never leave.
+
+A carrier is a private character, which the network has learned as a symbol, or a code such as "%1". Characters that
+mean nothing to a reader never leave: U+FFFD, which stands for bytes that are no text, and private ones.
+"""
+
+import functools
+import re
+from collections.abc import Sequence
+
+_STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
+_NOTHING = re.compile(r"(?!)")
+
+
+def clean(translation: str) -> str:
+    """Returns a translation without characters that mean nothing to a reader: U+FFFD, and private ones."""
+    return _STRAY.sub("", translation)
+
+
+@functools.lru_cache(maxsize=256)
+def carrier_pattern(carriers: tuple[str, ...]) -> "re.Pattern[str]":
+    """Returns a pattern of carriers, codes as whole words; of none it finds nothing."""
+    if not carriers:
+        return _NOTHING
+    symbols = [each for each in carriers if _STRAY.fullmatch(each)]
+    codes = [each for each in carriers if each not in symbols]
+    found = [f"[{''.join(symbols)}]"] if symbols else []
+    return re.compile("|".join(found + [rf"(?<!\w){re.escape(each)}(?!\w)" for each in codes]))
+
+
+def sure_end(text: str, carriers: Sequence[str]) -> int:
+    """Returns where what may be the beginning of a code begins, or a whole one that may go on; else the text's end."""
+    codes = [each.casefold() for each in carriers if not _STRAY.fullmatch(each)]
+    end = text.casefold()[-max(map(len, codes), default=0) :] if codes else ""
+    begins = (index for index in range(len(end)) if any(code.startswith(end[index:]) for code in codes))
+    return len(text) - len(end) + next(begins, len(end))

@@ -1,0 +1,75 @@
+"""What the files of deploy/ say to programs, these take."""
+
+import dataclasses
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from docs.generate.commands import command_parsers
+from docs.generate.metrics import metrics_page
+from server import app
+from server.listening import LAST_GRACE_SECONDS
+from server.settings.settings import Settings
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+GATEWAYS = [path.relative_to(DEPLOY).as_posix() for path in sorted(DEPLOY.rglob("gateway.yaml"))]
+
+
+def test_every_variable_is_a_setting() -> None:
+    files = [path for path in DEPLOY.rglob("*") if path.suffix in {".yaml", ".env"} or path.name == "Dockerfile"]
+    named = {name for path in files for name in re.findall(r"\bBABELSERVE_([A-Z_]+)", path.read_text(encoding="utf-8"))}
+
+    assert {"HOST", "TLS_CLIENT_CA", "MODELS", "KEYS", "HTTP_PORT"} <= named
+    assert named - {field.name.upper() for field in dataclasses.fields(Settings)} == set()
+
+
+def test_replicas_are_counted_by_metrics_that_there_are() -> None:
+    text = (DEPLOY / "kubernetes/components/keda/scaledobject.yaml").read_text(encoding="utf-8")
+    queries = [trigger["metadata"]["query"] for trigger in yaml.safe_load(text)["spec"]["triggers"]]
+    named = {name.removesuffix("_sum") for query in queries for name in re.findall(r"babelserve_\w+", query)}
+
+    assert len(queries) == 2
+    assert {name for name in named if f"| `{name}` |" not in metrics_page()} == set()
+
+
+@pytest.mark.parametrize("file", GATEWAYS)
+def test_the_gateway_takes_its_flags(file: str) -> None:
+    (parser,) = (parser for parser in command_parsers() if parser.prog == "babelserve-gateway")
+    deployment = next(yaml.safe_load_all((DEPLOY / file).read_text(encoding="utf-8")))
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+
+    taken = parser.parse_args(container["args"])
+
+    assert (taken.host, taken.server) == ("0.0.0.0", "dns:///babelserve:50051")
+
+
+@pytest.mark.parametrize(
+    ("file", "key"),
+    [
+        ("compose.yaml", "stop_grace_period"),
+        ("kubernetes/base/deployment.yaml", "terminationGracePeriodSeconds"),
+        ("kubernetes/components/gateway/gateway.yaml", "terminationGracePeriodSeconds"),
+    ],
+)
+def test_a_program_may_take_its_time_to_stop(file: str, key: str) -> None:
+    (grace_seconds,) = re.findall(rf"{key}: (\d+)", (DEPLOY / file).read_text(encoding="utf-8"))
+
+    drain_seconds = Settings().drain_delay + Settings().drain_timeout
+    last_seconds = app._ENGINE_STOP_SECONDS + app._LAST_CALLS_SECONDS + LAST_GRACE_SECONDS
+    assert int(grace_seconds) > drain_seconds + last_seconds
+
+
+@pytest.mark.parametrize(
+    "command", [["hadolint", "Dockerfile"], ["amtool", "check-config", "observe/alertmanager.yml"]], ids=" ".join
+)
+def test_the_checker_of_a_file_has_no_complaint(command: list[str]) -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"needs {command[0]}")
+
+    done = subprocess.run(command, cwd=DEPLOY, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr

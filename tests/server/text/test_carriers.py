@@ -1,0 +1,34 @@
+import pytest
+
+from server.text.carriers import carrier_pattern, clean, sure_end
+
+
+def test_characters_of_no_meaning_are_taken_out() -> None:
+    assert clean("a\ufffd\ue123b") == "ab"
+
+
+@pytest.mark.parametrize(
+    ("carriers", "found"),
+    [
+        ((), []),
+        (("%1", "%2"), ["%1"]),
+        (("\ue000", "\ue001"), ["\ue000", "\ue001"]),
+        (("\ue001", "%1"), ["%1", "\ue001"]),
+    ],
+)
+def test_symbols_are_found_anywhere_and_codes_as_whole_words(carriers: tuple[str, ...], found: list[str]) -> None:
+    assert carrier_pattern(carriers).findall("%1, %12, a%2 b\ue000c \ue001") == found
+
+
+@pytest.mark.parametrize(
+    ("text", "carriers", "sure"),
+    [
+        ("Say X1", ("X1", "X12"), "Say "),
+        ("Say x", ("X1",), "Say "),
+        ("Say \ue000", ("\ue000",), "Say \ue000"),
+        ("Say it", ("X1",), "Say it"),
+        ("", ("X1",), ""),
+    ],
+)
+def test_what_may_become_a_code_is_not_sure(text: str, carriers: tuple[str, ...], sure: str) -> None:
+    assert text[: sure_end(text, carriers)] == sure
