@@ -7,6 +7,7 @@ import shtab
 
 from babelserve.connection import Parser, add_connection_flags, add_version_flag, non_negative_float
 from babelserve.formats.readers import READERS
+from babelserve.rules import FORMALITIES
 
 DEFAULT_WAIT_SECONDS = 300.0  # of a job of lines: longer than a host takes to start anew
 
@@ -130,6 +131,7 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="write numbers, currencies, units and dates as the target language does, English or German",
     )
+    add("--formality", choices=FORMALITIES, help="speak as to a friend (less) or to a stranger (more), in German")
     add(
         "--no-scores",
         dest="with_scores",

@@ -10,7 +10,7 @@ from babelserve.answers import check_count
 from babelserve.decoding import check_phrases, decoding_options
 from babelserve.errors import InvalidRequest, ServerFailed
 from babelserve.results import Hypothesis, StreamedSentence, Timings, TranslateResult, Translation
-from babelserve.rules import check_text, glossary_message, priority_of, text_options
+from babelserve.rules import check_text, formality_of, glossary_message, priority_of, text_options
 from babelserve.sentences import (
     read_detected,
     read_finish_reason,
@@ -64,6 +64,8 @@ class TranslateOptions(TypedDict, total=False):
         non_splitting_tags: Elements of XML that do not; likewise.
         only_named_split: True has no other elements of XML end a sentence than `splitting_tags`.
         repair_xml: True reads XML that is not well-formed as HTML.
+        formality: "less" has translations speak as to a friend, "more" as to a stranger, from English into German.
+            "prefer_less" and "prefer_more" change nothing where these are refused.
         keep: What translations keep as it is: literals, and pairs of an opening and a closing, such as
             `["ACME", ("<<", ">>")]`; at most 100 of 1 to 100 characters each, and 4000 together.
         glossary: Words or phrases, and what each must become: a target, which may have the endings of its language, or
@@ -115,6 +117,7 @@ class TranslateOptions(TypedDict, total=False):
     non_splitting_tags: Sequence[str] | None
     only_named_split: bool | None
     repair_xml: bool | None
+    formality: str | None
     keep: Sequence[str | tuple[str, str]] | None
     glossary: Mapping[str, str | Sequence[str]] | None
     glossaries: Sequence[str] | None
@@ -161,6 +164,7 @@ def translate_request(
             decoding=decoding_options(options),
             target_prefixes=options.get("target_prefixes"),
             text=text_options(options),
+            formality=formality_of(options.get("formality")),
             priority=priority_of(options.get("priority")),
             traffic_key=options.get("traffic_key"),
             output=translation_pb2.OutputOptions(

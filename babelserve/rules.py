@@ -6,6 +6,7 @@ from typing import Any
 from babelserve.errors import InvalidRequest
 from babelserve.v1 import translation_pb2
 
+FORMALITIES = ("less", "more", "prefer_less", "prefer_more")
 _PRIORITIES = {
     "high": translation_pb2.PRIORITY_HIGH,
     "normal": translation_pb2.PRIORITY_NORMAL,
@@ -107,6 +108,13 @@ def glossary_message(
             check_text(name, target)
         message.terms.add(source=source, target=targets[0], target_forms=targets[1:], exact=is_exact)
     return message
+
+
+def formality_of(name: str | None) -> str | None:
+    """Returns what a formality is on the wire. Raises InvalidRequest if there is none of that name."""
+    if name is not None and name not in FORMALITIES:
+        raise InvalidRequest(f"formality must be one of {', '.join(FORMALITIES)}, not {name!r}")
+    return name and f"FORMALITY_{name.upper()}"
 
 
 def priority_of(name: str | None) -> translation_pb2.Priority:

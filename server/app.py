@@ -87,7 +87,7 @@ async def serve(settings: Settings, version: str) -> None:
         memory=memory,
         metrics=metrics.access,
         pivots=settings.pivots,
-        glossaries=Glossaries(settings.glossaries, metrics.glossaries),
+        glossaries=Glossaries(settings.glossaries, metrics.glossaries, settings.houses),
     )
     running, health = RunningCalls(), Health(metrics)
     calls = Calls(metrics, running, settings.max_request_seconds + _HANG_SECONDS, tracing)

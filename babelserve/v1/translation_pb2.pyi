@@ -7,6 +7,14 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Formality(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FORMALITY_UNSPECIFIED: _ClassVar[Formality]
+    FORMALITY_LESS: _ClassVar[Formality]
+    FORMALITY_MORE: _ClassVar[Formality]
+    FORMALITY_PREFER_LESS: _ClassVar[Formality]
+    FORMALITY_PREFER_MORE: _ClassVar[Formality]
+
 class Priority(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     PRIORITY_UNSPECIFIED: _ClassVar[Priority]
@@ -34,6 +42,11 @@ class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FINISH_REASON_LENGTH: _ClassVar[FinishReason]
     FINISH_REASON_COPIED: _ClassVar[FinishReason]
     FINISH_REASON_REPETITION: _ClassVar[FinishReason]
+FORMALITY_UNSPECIFIED: Formality
+FORMALITY_LESS: Formality
+FORMALITY_MORE: Formality
+FORMALITY_PREFER_LESS: Formality
+FORMALITY_PREFER_MORE: Formality
 PRIORITY_UNSPECIFIED: Priority
 PRIORITY_HIGH: Priority
 PRIORITY_NORMAL: Priority
@@ -52,7 +65,7 @@ FINISH_REASON_COPIED: FinishReason
 FINISH_REASON_REPETITION: FinishReason
 
 class TranslateRequest(_message.Message):
-    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "decoding", "output", "priority", "traffic_key", "text", "glossary", "target_prefixes")
+    __slots__ = ("contents", "source_language_code", "target_language_code", "model", "mime_type", "decoding", "output", "priority", "traffic_key", "text", "glossary", "target_prefixes", "formality")
     CONTENTS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_CODE_FIELD_NUMBER: _ClassVar[int]
@@ -65,6 +78,7 @@ class TranslateRequest(_message.Message):
     TEXT_FIELD_NUMBER: _ClassVar[int]
     GLOSSARY_FIELD_NUMBER: _ClassVar[int]
     TARGET_PREFIXES_FIELD_NUMBER: _ClassVar[int]
+    FORMALITY_FIELD_NUMBER: _ClassVar[int]
     contents: _containers.RepeatedScalarFieldContainer[str]
     source_language_code: str
     target_language_code: str
@@ -77,7 +91,8 @@ class TranslateRequest(_message.Message):
     text: TextOptions
     glossary: Glossary
     target_prefixes: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., decoding: _Optional[_Union[DecodingOptions, _Mapping]] = ..., output: _Optional[_Union[OutputOptions, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., traffic_key: _Optional[str] = ..., text: _Optional[_Union[TextOptions, _Mapping]] = ..., glossary: _Optional[_Union[Glossary, _Mapping]] = ..., target_prefixes: _Optional[_Iterable[str]] = ...) -> None: ...
+    formality: Formality
+    def __init__(self, contents: _Optional[_Iterable[str]] = ..., source_language_code: _Optional[str] = ..., target_language_code: _Optional[str] = ..., model: _Optional[str] = ..., mime_type: _Optional[str] = ..., decoding: _Optional[_Union[DecodingOptions, _Mapping]] = ..., output: _Optional[_Union[OutputOptions, _Mapping]] = ..., priority: _Optional[_Union[Priority, str]] = ..., traffic_key: _Optional[str] = ..., text: _Optional[_Union[TextOptions, _Mapping]] = ..., glossary: _Optional[_Union[Glossary, _Mapping]] = ..., target_prefixes: _Optional[_Iterable[str]] = ..., formality: _Optional[_Union[Formality, str]] = ...) -> None: ...
 
 class Glossary(_message.Message):
     __slots__ = ("terms", "ignore_case", "names")

@@ -15,6 +15,7 @@ from server.decoding.result import Timings
 from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import ServedModel
 from server.telemetry.log import request_id
+from server.text.formality import Formality
 from server.text.markup.tag_rules import TagRules
 from server.translation.answer import TextAnswer
 from server.translation.detection import DetectedLanguage
@@ -75,6 +76,7 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
             keep=[_read_keep_rule(index, rule) for index, rule in enumerate(message.text.keep)],
         ),
         glossary=read_glossary(message.glossary),
+        formality=_read_formality(message.formality),
         target_prefixes=message.target_prefixes,
         traffic_key=message.traffic_key or request_id.get() or "",
         arrived=arrived,
@@ -172,6 +174,13 @@ def detection_message(found: DetectedLanguage | InvalidRequest) -> pb.Detection:
     if isinstance(found, InvalidRequest):
         return pb.Detection(status=status_message(found))
     return pb.Detection(language_code=found.code, confidence=found.confidence)
+
+
+def _read_formality(value: int) -> Formality | None:
+    try:
+        return Formality(value) if value else None
+    except ValueError:
+        raise InvalidRequest("formality", f"must be from 0 to {max(Formality)}, not {value}") from None
 
 
 def read_priority(value: int) -> Priority:

@@ -49,6 +49,7 @@ _NUMBERS_OF_FIELDS = {
     "target_language_code": WRONG_TARGET,
     "contents": WRONG_TEXTS,
     "mime_type": WRONG_TYPE,
+    "formality": WRONG_OPTION,
 }
 _TEXT = re.compile(r"contents\[(\d+)\]")
 
@@ -138,7 +139,7 @@ def refusal(error: TranslationError, places: Sequence[str], source: str, target:
     words = str(error)
     field, _, rule = words.partition(": ")
     text = _TEXT.match(words)
-    name = {"source_language_code": source, "target_language_code": target}.get(field, field)
+    name = {"source_language_code": source, "target_language_code": target, "formality": "tone"}.get(field, field)
     if text is not None and int(text[1]) < len(places):
         field, name = "contents", f"{places[int(text[1])]}.text{words[text.end() : len(field)]}"
     if field not in _NUMBERS_OF_FIELDS or error.code is not Code.INVALID_ARGUMENT:

@@ -33,7 +33,8 @@ MOST_REQUESTS = 64  # of ours for one call. Half, and a text for all languages o
 # one call waits for as much as a client with many connections.
 _TYPES = {"": "text/plain", "plain": "text/plain", "html": "text/html"}
 _GENERAL = frozenset({"", "general", "generalnn", "best"})  # names that leave the choice of a model to the server
-_REFUSED = ("tone", "gender", "adaptivedatasetid", "referencetextpairs")  # of a target
+_REFUSED = ("gender", "adaptivedatasetid", "referencetextpairs")  # of a target
+_TONES = {"formal": "FORMALITY_MORE", "informal": "FORMALITY_LESS", "neutral": "", "": ""}
 _SPELLING = {"adaptivedatasetid": "adaptiveDatasetId", "referencetextpairs": "referenceTextPairs"}
 _BOOLEANS = {"": None, "true": True, "false": False}
 
@@ -46,6 +47,7 @@ class Key(NamedTuple):
     mime_type: str
     model: str
     may_use_another: bool
+    formality: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,7 @@ def _message(key: Key, *, with_alignment: bool, with_lengths: bool) -> pb.Transl
         target_language_code=key.target,
         mime_type=key.mime_type,
         model=key.model,
+        formality=key.formality or None,
         output=pb.OutputOptions(
             text_once=True,
             include_alignment=with_alignment and is_plain,
@@ -213,6 +216,9 @@ def _read_target(item: Mapping[str, Any], key: Key, place: str) -> Target:
     name = own_text(WRONG_TARGET, f"{place}.language", item.get("language"))
     if not name:
         raise WrongRequest(WRONG_TARGET, f"{place}.language", "is required")
+    tone = _optional(item, "tone", place).lower()
+    if tone not in _TONES:
+        raise WrongRequest(WRONG_OPTION, f"{place}.tone", "must be one of formal, informal, neutral")
     fallback = item.get("allowfallback")
     if not isinstance(fallback, bool | None):
         raise WrongRequest(WRONG_OPTION, f"{place}.allowFallback", "must be true or false")
@@ -222,6 +228,7 @@ def _read_target(item: Mapping[str, Any], key: Key, place: str) -> Target:
             target=with_script(name, _optional(item, "script", place), f"{place}.script"),
             model=_model(_optional(item, "deploymentName", place)),
             may_use_another=fallback is not False,
+            formality=_TONES[tone],
         ),
     )
 

@@ -20,7 +20,9 @@ _SCHEME = "deepl-auth-key "
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _MOST_GLOSSARIES = 5  # of a request, as DeepL has it
 _MIME_TYPES = {"": "", "html": "text/html", "xml": "application/xml"}
-_FORMALITIES = ("default", "less", "more", "prefer_less", "prefer_more")
+_FORMALITIES = {"default": "FORMALITY_UNSPECIFIED"} | {
+    name: f"FORMALITY_{name.upper()}" for name in ("less", "more", "prefer_less", "prefer_more")
+}
 _SPLIT = {"1": False, "0": True, "nonewlines": True}  # whether a line break is a blank
 _MODEL_TYPES = {  # what each is answered with
     "quality_optimized": "quality_optimized",
@@ -121,19 +123,21 @@ def read_options(fields: Fields) -> pb.TranslateRequest:
     for name in _NOT_SERVED:
         if any(fields.get(name, ())):
             raise not_supported(name)
-    _check_formality(fields, target)
     names = _read_glossaries(fields, source, target)
     return pb.TranslateRequest(
         source_language_code=source,
         target_language_code=target,
         glossary=pb.Glossary(names=names) if names else None,
+        formality=_FORMALITIES[_choice(fields, "formality", _FORMALITIES, "default")],
     )
 
 
-def refusal(error: TranslationError) -> TranslationError:
-    """Returns the error that DeepL would answer to a request to translate instead of ours."""
+def refusal(error: TranslationError, asked: pb.TranslateRequest) -> TranslationError:
+    """Returns the error that DeepL would answer to a request to translate, or to a document, instead of ours."""
     if isinstance(error, GlossaryNotFound):
         refused = Refused("glossary_id", "Glossary not found")
+    elif isinstance(error, InvalidRequest) and error.field == "formality":
+        refused = no_formality(asked.target_language_code)
     elif isinstance(error, InvalidRequest) and error.field in _LANGUAGE_FIELDS:
         refused = not_supported(_LANGUAGE_FIELDS[error.field])
     else:
@@ -209,6 +213,12 @@ def not_supported(name: str) -> Refused:
     return Refused(name, f"Value for '{name}' not supported.")
 
 
+def no_formality(target: str) -> Refused:
+    """Returns the error that DeepL answers to a formality for a target language that has none."""
+    shown = target if len(target) <= 32 else "given"
+    return Refused("formality", f"Target language '{shown}' doesn't support formality.")
+
+
 def _read_texts(fields: Fields) -> list[str]:
     values = fields.get("text", ())
     value = values[0] if len(values) == 1 else list(values)
@@ -226,12 +236,6 @@ def _choice(fields: Fields, name: str, known: Sequence[str] | Mapping[str, Any],
     if not isinstance(value, str) or value.lower() not in known:
         raise not_supported(name)
     return value.lower()
-
-
-def _check_formality(fields: Fields, target: str) -> None:
-    if _choice(fields, "formality", _FORMALITIES, "default") in ("less", "more"):
-        shown = target if len(target) <= 32 else "given"
-        raise Refused("formality", f"Target language '{shown}' doesn't support formality.")
 
 
 def _read_tags(fields: Fields, tag_handling: str, version: str) -> pb.TagRules | None:

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from babelserve.v1 import translation_pb2 as pb
-from server.fronts.deepl import Fields, Refused, base_code, not_supported, optional
+from server.fronts.deepl import Fields, Refused, base_code, no_formality, not_supported, optional
 from server.fronts.languages import directions, names_of
+from server.text.formality import has_formality
 
 _TARGETS = {  # of a model's code, where they differ from the code itself
     "en": (("EN-GB", "English (British)"), ("EN-US", "English (American)")),
@@ -14,8 +15,14 @@ _TARGETS = {  # of a model's code, where they differ from the code itself
     "zh-Hant": (("ZH-HANT", "Chinese (traditional)"),),
     "no": (("NB", "Norwegian"),),
 }
-_RESOURCES = ("translate_text", "glossary")
-_OTHER_RESOURCES = ("translate_document", "voice", "write", "style_rules", "translation_memory")
+_NEEDS_BOTH = {"needs_source_support": True, "needs_target_support": True}
+_FEATURES = {"formality": {"needs_target_support": True}, "glossary": _NEEDS_BOTH, "tag_handling": _NEEDS_BOTH}
+_RESOURCES = {  # what languages are for, and what can be asked for with it
+    "glossary": (),
+    "translate_document": ("formality", "glossary"),
+    "translate_text": ("formality", "glossary", "tag_handling"),
+}
+_OTHER_RESOURCES = ("voice", "write", "style_rules", "translation_memory")
 
 
 def write_languages(fields: Fields, served: pb.ListModelsResponse) -> list[dict[str, Any]]:
@@ -25,7 +32,11 @@ def write_languages(fields: Fields, served: pb.ListModelsResponse) -> list[dict[
         raise Refused("type", "Parameter 'type' is invalid. 'source' and 'target' are valid values.")
     if kind == "source":
         return [{"language": code, "name": name} for code, name in _sources(served).items()]
-    return [{"language": code, "name": name, "supports_formality": False} for code, name in _targets(served).items()]
+    formal = _formal_targets(served)
+    return [
+        {"language": code, "name": name, "supports_formality": base_code(code) in formal}
+        for code, name in _targets(served).items()
+    ]
 
 
 def write_v3_languages(fields: Fields, served: pb.ListModelsResponse) -> list[dict[str, Any]]:
@@ -38,6 +49,11 @@ def write_v3_languages(fields: Fields, served: pb.ListModelsResponse) -> list[di
     sources, targets = _sources(served), _targets(served)
     bases = {base_code(code).upper() for code in targets}
     named = sources | {code: name for code, name in targets.items() if resource != "glossary"}
+    those_with = {
+        "formality": _formal_targets(served),
+        "glossary": {code for pair in glossary_pairs(served) for code in pair},
+        "tag_handling": {base_code(code) for code in named},
+    }
     return [
         {
             "lang": _bcp47(code),
@@ -45,7 +61,9 @@ def write_v3_languages(fields: Fields, served: pb.ListModelsResponse) -> list[di
             "status": "stable",
             "usable_as_source": code in sources,
             "usable_as_target": code in targets or code in bases,
-            "features": {},
+            "features": {
+                name: {"status": "stable"} for name in _RESOURCES[resource] if base_code(code) in those_with[name]
+            },
         }
         for code, name in named.items()
     ]
@@ -53,7 +71,10 @@ def write_v3_languages(fields: Fields, served: pb.ListModelsResponse) -> list[di
 
 def write_resources() -> list[dict[str, Any]]:
     """Returns what version 3 calls the things that languages are for."""
-    return [{"name": name, "features": []} for name in _RESOURCES]
+    return [
+        {"name": resource, "features": [{"name": name} | _FEATURES[name] for name in names]}
+        for resource, names in _RESOURCES.items()
+    ]
 
 
 def glossary_pairs(served: pb.ListModelsResponse) -> list[tuple[str, str]]:
@@ -70,6 +91,19 @@ def write_pairs(served: pb.ListModelsResponse) -> dict[str, Any]:
             {"source_lang": source, "target_lang": target} for source, target in glossary_pairs(served)
         ]
     }
+
+
+def check_formality(asked: pb.TranslateRequest, served: pb.ListModelsResponse) -> None:
+    """Raises Refused if a document is to have a formality that its target language has not."""
+    needed = asked.formality in (pb.FORMALITY_LESS, pb.FORMALITY_MORE)
+    if needed and base_code(asked.target_language_code) not in _formal_targets(served):
+        raise no_formality(asked.target_language_code)
+
+
+def _formal_targets(served: pb.ListModelsResponse) -> set[str]:
+    """Returns the languages, without regions, that some model translates into with a formality."""
+    direct = directions(pb.ListModelsResponse(models=served.models))
+    return {base_code(target) for source in direct for target in direct[source] if has_formality(source, target)}
 
 
 def _sources(served: pb.ListModelsResponse) -> dict[str, str]:

@@ -5,6 +5,7 @@ BCP-47 does not have.
 """
 
 import functools
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -72,6 +73,20 @@ def directions(served: pb.ListModelsResponse) -> Mapping[str, list[str]]:
             if source_pivot is not None and source != source_pivot and CodeTable(targets).find(pivot) is not None:
                 found[source].update({target: None for target in direct[source_pivot] if target != source})
     return {source: list(targets) for source, targets in found.items()}
+
+
+def unchanged(asked: pb.TranslateRequest, served: pb.ListModelsResponse) -> pb.TranslateResponse | None:
+    """Returns texts as they are, if they are in the target language, as the request says; None if they are not."""
+    source, target = asked.source_language_code, asked.target_language_code
+    all_directions = directions(served)
+    own = CodeTable(all_directions).find(source)
+    codes = {*all_directions, *itertools.chain.from_iterable(all_directions.values())}
+    has_model = own is not None and CodeTable(all_directions[own]).find(target) is not None
+    if has_model or CodeTable([source]).find(target) is None or CodeTable(codes).find(target) is None:
+        return None
+    return pb.TranslateResponse(
+        translations=[pb.Translation(text=text) for text in asked.contents], source_language_code=source
+    )
 
 
 @functools.cache

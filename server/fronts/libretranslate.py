@@ -75,7 +75,7 @@ def read_translate(fields: Fields) -> Translate:
         mime_type=_FORMATS[kind],
         output=pb.OutputOptions(text_once=True),
     )
-    if num_alternatives:
+    if num_alternatives and kind != "html":  # of which LibreTranslate has none either
         message.decoding.num_hypotheses = num_alternatives + 1
         message.decoding.beam_size = max(_LEAST_BEAM, num_alternatives + 1)
     return Translate(message=message, source=source, target=target, is_list=is_list, num_alternatives=num_alternatives)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import functools
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,21 +28,31 @@ class Glossaries:
     Args:
         directory: the folder; None for no glossaries.
         metrics: are told of every load; None for no glossaries.
+        houses: names of those that hold in every request. One that the folder has not is told to the log, and taken
+            when it comes.
 
     Attributes:
         kept: those of callers.
     """
 
-    def __init__(self, directory: Path | None = None, metrics: GlossaryMetrics | None = None) -> None:
+    def __init__(
+        self, directory: Path | None = None, metrics: GlossaryMetrics | None = None, houses: Sequence[str] = ()
+    ) -> None:
         self._folder = _opened(directory, metrics) if directory is not None and metrics is not None else None
         self._are_loaded = False
         self.kept = KeptGlossaries()
+        self._houses = houses
 
     @property
     def served(self) -> list[NamedGlossary]:
         """The glossaries, by name. Raises NotServing while they are loaded for the first time."""
         served = self._by_name()
         return [served[name] for name in sorted(served)]
+
+    @property
+    def houses(self) -> list[NamedGlossary]:
+        """Those that hold in every request, the first first. Raises NotServing while they are loaded at the start."""
+        return [found for name in self._houses if (found := self._by_name().get(name)) is not None]
 
     def resolve(self, glossary: Glossary, tenant: str) -> Glossary:
         """Returns a request's glossary with those that it names, as they are now.
@@ -81,6 +91,11 @@ class Glossaries:
         thread = ThreadPoolExecutor(1, "glossary-loader", functools.partial(be_nice, LANE_NICENESS))
         await loop.run_in_executor(thread, self._folder.load_all)
         self._are_loaded = True
+        for name in set(self._houses) - self._folder.served.keys():
+            logger.warning(
+                "the folder of glossaries lacks one that is to hold in every request",
+                extra={"facts": {"glossary": name}},
+            )
         following = asyncio.create_task(_follow(self._folder, thread, poll_seconds))
         try:
             yield

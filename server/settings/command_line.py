@@ -186,6 +186,8 @@ def _contradictions(settings: Settings) -> Iterator[str]:
     for name in ("tls_cert", "tls_key", "tls_client_ca", "keys", "admin_keys"):
         yield from _path_faults(name, getattr(settings, name), "file")
     yield from _path_faults("glossaries", settings.glossaries, "directory")
+    if settings.houses and settings.glossaries is None:
+        yield "--house-glossaries: needs --glossaries"
     yield from _contradictions_of_models(settings)
     if settings.beam_size > settings.max_rows:
         yield f"--beam-size: {settings.beam_size} does not fit into --max-rows {settings.max_rows}"

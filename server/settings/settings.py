@@ -77,6 +77,9 @@ class Settings:
         "directory of glossaries that requests may name: each file, NAME.tsv, NAME.csv or NAME.tbx, is one; what"
         " changes in it is taken without a restart",
     )
+    house_glossaries: str = _setting(
+        "", "glossaries of --glossaries that hold in every request of their direction, behind its own terms: A,B"
+    )
     admin_keys: Path | None = _setting(
         None,
         "TOML file like that of --keys: who has a key of it may load, unload, roll back and share out versions of"
@@ -151,3 +154,8 @@ class Settings:
     def pivots(self) -> list[str]:
         """The languages that `pivot` has."""
         return [code for code in self.pivot.split(",") if code]
+
+    @property
+    def houses(self) -> list[str]:
+        """The names that `house_glossaries` has."""
+        return [name for name in self.house_glossaries.split(",") if name]

@@ -7,7 +7,6 @@ from server.bundle.codes import CodeTable
 from server.bundle.languages import LanguagePair
 from server.bundle.manifest import Manifest
 from server.errors import InvalidRequest
-from server.text.glossary import Glossary
 from server.translation.rules import shown
 
 _MOST_NAMED = 12  # codes that an error lists; a model with more lists only the near ones
@@ -58,16 +57,6 @@ def find_target(manifest: Manifest, target: str) -> str | None:
 def is_same(code: str, other: str) -> bool:
     """Returns whether a code that a client wrote means a model's code."""
     return _table((code,)).find(other) is not None
-
-
-def check_glossaries(glossary: Glossary, pair: LanguagePair) -> None:
-    """Checks that the glossaries that a request names are of the direction. Raises InvalidRequest."""
-    for each in glossary.named:
-        if not (is_same(pair.source, each.source) and is_same(pair.target, each.target)):
-            message = (
-                f"must be from {pair.source} into {pair.target}, not {each.name}, {each.source} into {each.target}"
-            )
-            raise InvalidRequest("glossary.names", message)
 
 
 def known_languages(codes: tuple[str, ...], code: str) -> str:

@@ -12,6 +12,7 @@ from server.bundle.manifest import Manifest
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Hypothesis
 from server.models.model import Model
+from server.text.formality import speaks_of_others
 from server.text.glossary import Glossary
 from server.text.markup.document import Read
 from server.text.masked import Restored
@@ -19,16 +20,16 @@ from server.text.masking import Masker
 from server.text.own_parts import own_parts
 from server.text.source import SourceSentence
 from server.text.splitter import SplitRules
-from server.translation.languages import check_glossaries, choose_languages
+from server.translation.formality import check_formality
+from server.translation.languages import choose_languages
+from server.translation.leg_glossary import choose_glossary
 from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
 from server.translation.routes import PlannedLeg
 from server.translation.rules import (
     check_alignment,
-    check_confidence,
     check_decoding,
-    check_glossary,
-    check_scores,
     check_steering,
+    with_wishes,
 )
 from server.translation.search_terms import TERMS_BEAM_SIZE, find_replaced, terms_of
 from server.translation.type_rules import check_mime_type
@@ -50,6 +51,7 @@ class Leg:
         read: reads texts that have markup; None for plain texts.
         text: how the caller wants texts read.
         glossary: of the caller; None without one.
+        to_reader: tokens that sentences do not have which may speak to their reader. See `server.text.formality`.
         has_prefixes: whether translations begin as the request says; marks round words then stand where it says.
         spared_seconds: the part of the request's time that this leg leaves to the next one.
     """
@@ -61,6 +63,7 @@ class Leg:
     read: Read | None = None
     text: TextOptions = field(default_factory=TextOptions)
     glossary: Glossary | None = None
+    to_reader: tuple[tuple[int, ...], ...] = ()
     has_prefixes: bool = False
     spared_seconds: float = 0.0
 
@@ -96,8 +99,8 @@ class Leg:
         A sentence with tags, marks round words or terms is aligned, if the model can. Terms have a beam of 8 or more,
         and no shortlist.
         """
-        is_aligned = sentence.is_marked and self.is_only and self.model.manifest.alignment
-        options = self._aligned_options if is_aligned else self.options
+        is_aligned = sentence.is_marked and self.is_only and self.model.manifest.alignment is not None
+        options = self._options[is_aligned, bool(self.to_reader) and not speaks_of_others(sentence.text)]
         if sentence.prefix is not None:
             options = replace(options, target_prefix=sentence.prefix.ids)
         if sentence.replaced is None:
@@ -111,8 +114,11 @@ class Leg:
         return replace(wider, terms=terms, max_output_tokens=min(most, options.max_output_tokens or most))
 
     @functools.cached_property
-    def _aligned_options(self) -> DecodingOptions:
-        return replace(self.options, with_alignment=True)
+    def _options(self) -> Mapping[tuple[bool, bool], DecodingOptions]:
+        """Those of sentences that are aligned or not, and that may speak to their reader or not."""
+        of_reader = replace(self.options, suppressed=self.options.suppressed + self.to_reader)
+        plain = {(False, False): self.options, (False, True): of_reader}
+        return plain | {(True, each): replace(options, with_alignment=True) for (_, each), options in plain.items()}
 
     @functools.cached_property
     def split_rules(self) -> SplitRules:
@@ -155,9 +161,11 @@ def borrow_legs(
     legs = [_leg(decoding.passed_on(), each, models, beam_size) for each in before]
     leg = _leg(decoding, last, models, beam_size)
     read = check_mime_type(request, leg.options.num_hypotheses)
-    if request.glossary is not None:
-        check_glossary(leg.model.manifest, leg.model.tokenizer.has_forms, leg.options, is_only=not before)
-        check_glossaries(request.glossary, leg.pair)
+    glossary = choose_glossary(request, leg.model, leg.options, leg.pair, is_only=not before)
+    always, to_reader = check_formality(
+        request.formality, leg.options, leg.model.tokenizer, leg.pair, is_only=not before
+    )
+    leg = replace(leg, options=replace(leg.options, suppressed=leg.options.suppressed + always), to_reader=to_reader)
     if before:
         first, second = (replace(each, is_only=False, text=request.text) for each in [*legs, leg])
         return replace(first, read=read), second
@@ -165,26 +173,13 @@ def borrow_legs(
     return (
         replace(
             leg,
-            options=_with_wishes(request, leg.options, leg.model.manifest),
+            options=with_wishes(request, leg.options, leg.model.manifest),
             read=read,
             text=request.text,
             has_prefixes=bool(request.target_prefixes),
-            glossary=request.glossary and request.glossary.inflecting(leg.pair.target),
+            glossary=glossary and glossary.inflecting(leg.pair.target),
         ),
     )
-
-
-def _with_wishes(request: TranslationRequest, options: DecodingOptions, manifest: Manifest) -> DecodingOptions:
-    """Returns the options with what the answer is to carry. Raises InvalidRequest if the model or they cannot."""
-    if request.with_alignment:
-        check_alignment(manifest.alignment)
-        options = replace(options, with_alignment=True)
-    if request.with_confidence:
-        check_confidence(manifest.confidence)
-    if request.with_tokens or request.with_confidence or request.with_search:
-        check_scores(options, with_search=request.with_search)
-        options = replace(options, with_tokens=True, with_search=request.with_search)
-    return options
 
 
 def _leg(decoding: DecodingRequest, planned: PlannedLeg, models: Mapping[str, Model], beam_size: int) -> Leg:

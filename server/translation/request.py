@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from server.access.tenants import ANONYMOUS, Priority, Tenant
 from server.decoding.options import Sampling
-from server.text.glossary import Glossary
+from server.text.formality import Formality
+from server.text.glossary import Glossary, NamedGlossary
 from server.text.markup.tag_rules import NO_RULES, TagRules
 
 _OF_LAST = (  # options of the last of two models
@@ -102,6 +103,8 @@ class TranslationRequest:
         tenant: the tenant that the caller belongs to.
         priority: among the tenant's own requests.
         glossary: what words must become; None without one.
+        houses: glossaries of the operator that hold where terms can; behind those of the caller.
+        formality: how translations speak to their reader; None for the model to choose.
         traffic_key: decides which version of the model serves the request; at most 256 characters.
         is_bulk: whether it is one text of a bulk call. It is of the tenant's flow of bulk calls, has no deadline but
             the caller's, and is tried again when it is refused, so that its refusals are not counted as such.
@@ -126,6 +129,8 @@ class TranslationRequest:
     tenant: Tenant = ANONYMOUS
     priority: Priority = Priority.NORMAL
     glossary: Glossary | None = None
+    houses: Sequence[NamedGlossary] = ()
+    formality: Formality | None = None
     traffic_key: str = ""
     is_bulk: bool = False
     arrived: float

@@ -18,7 +18,7 @@ from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions, default
 from server.errors import InvalidRequest, PermissionDenied
 from server.text.masking import Masker
 from server.text.source import SplitText
-from server.translation.request import DecodingRequest
+from server.translation.request import DecodingRequest, TranslationRequest
 
 MAX_TEXTS = 1024
 MAX_ANSWER_CHARACTERS = 8 << 20  # of all hypotheses, assuming that each is as long as its text
@@ -204,6 +204,19 @@ def check_glossary(manifest: Manifest, has_forms: bool, options: DecodingOptions
         raise InvalidRequest("glossary", "must be empty for texts that go over a language between")
     if not has_forms or manifest.limits.max_beam_size == 1:
         raise InvalidRequest("glossary", f"must be empty: the model {manifest.name} cannot be told terms")
+
+
+def with_wishes(request: TranslationRequest, options: DecodingOptions, manifest: Manifest) -> DecodingOptions:
+    """Returns the options with what the answer is to carry. Raises InvalidRequest if the model or they cannot."""
+    if request.with_alignment:
+        check_alignment(manifest.alignment)
+        options = dataclasses.replace(options, with_alignment=True)
+    if request.with_confidence:
+        check_confidence(manifest.confidence)
+    if request.with_tokens or request.with_confidence or request.with_search:
+        check_scores(options, with_search=request.with_search)
+        options = dataclasses.replace(options, with_tokens=True, with_search=request.with_search)
+    return options
 
 
 def check_scores(options: DecodingOptions, *, with_search: bool = False) -> None:

@@ -122,6 +122,8 @@ class Translator:
         own_parts(tuple(request.text.keep))  # raises if they break a rule
         if request.glossary is not None:
             request = replace(request, glossary=self.glossaries.resolve(request.glossary, request.tenant.name))
+        if request.targets is None:
+            request = replace(request, houses=self.glossaries.houses)
         deadline = request.deadline
         if not request.is_bulk:
             deadline = min(deadline, request.arrived + self.max_request_seconds)

@@ -7,8 +7,19 @@ from starlette.routing import Route
 
 from server.errors import TranslationError
 from server.fronts.backend import Caller
-from server.fronts.deepl import FRONT, Fields, NotHere, read_key, read_translate, refusal, write_translate, write_usage
+from server.fronts.deepl import (
+    FRONT,
+    Fields,
+    NotHere,
+    base_code,
+    read_key,
+    read_translate,
+    refusal,
+    write_translate,
+    write_usage,
+)
 from server.fronts.deepl_languages import write_languages, write_pairs, write_resources, write_v3_languages
+from server.fronts.languages import unchanged
 from server.web.bodies import read_fields
 from server.web.exchange import Exchange, Handler, Site, json_response
 
@@ -57,10 +68,13 @@ class DeepLApi:
         """Answers `text` and `target_lang` with `translations`."""
         fields, caller = await read(exchange)
         asked = read_translate(fields)
+        response = None
+        if base_code(asked.message.source_language_code) == base_code(asked.message.target_language_code):
+            response = unchanged(asked.message, await self._backend.list_models(caller))
         try:
-            response = await self._backend.translate(asked.message, caller)
+            response = response or await self._backend.translate(asked.message, caller)
         except TranslationError as error:
-            raise refusal(error) from None
+            raise refusal(error, asked.message) from None
         return json_response(write_translate(response, asked))
 
     async def languages(self, exchange: Exchange) -> Response:

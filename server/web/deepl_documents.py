@@ -17,6 +17,7 @@ from server.fronts.deepl_documents import (
     write_status,
     wrong_output_format,
 )
+from server.fronts.deepl_languages import check_formality
 from server.web.deepl import PREFIXES, read
 from server.web.exchange import Exchange, Site, json_response
 from server.web.files import MAX_UPLOAD_BYTES, file_response, read_file
@@ -53,6 +54,7 @@ class DeepLDocuments:
         """Begins to translate `file`, and answers with what identifies the document."""
         fields, caller = await read(exchange)
         options = read_upload(fields)
+        check_formality(options, await self._site.backend.list_models(caller))
         if not fields.get("file"):
             raise no_file()
         file, output_format = read_file(fields), read_output_format(fields)
@@ -65,7 +67,7 @@ class DeepLDocuments:
         try:
             job = await self._documents.start(file.name, file.content, options, caller)
         except TranslationError as error:
-            raise refusal(error) from None
+            raise refusal(error, options) from None
         return json_response(write_started(job.identity, job.key))
 
     async def status(self, exchange: Exchange) -> Response:

@@ -9,6 +9,7 @@ from starlette.routing import Route
 from server.documents.formats import FORMATS
 from server.errors import NotServing, PermissionDenied, TranslationError
 from server.fronts.backend import Caller
+from server.fronts.languages import unchanged
 from server.fronts.libretranslate import (
     FRONT,
     Fields,
@@ -56,8 +57,11 @@ class LibreTranslateApi:
         """Answers `q`, `source`, `target` with `translatedText`."""
         fields, caller = await read(exchange)
         asked = read_translate(fields)
+        response = None
+        if asked.source == asked.target:
+            response = unchanged(asked.message, await self._backend.list_models(caller))
         try:
-            response = await self._backend.translate(asked.message, caller)
+            response = response or await self._backend.translate(asked.message, caller)
         except TranslationError as error:
             raise refusal(error, asked) from None
         return json_response(write_translate(response, asked))

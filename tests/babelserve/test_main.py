@@ -215,12 +215,15 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
     flags += ["--return-alternatives", "--min-alternative-expansion-prob", "0.25", "--coverage-penalty", "0.125"]
     flags += ["--min-length-ratio", "0.75", "--max-length-ratio", "1.5"]
 
-    assert translate(server, *flags, "--priority", "low", "--traffic-key", "user-7", "a").returncode == 0
+    assert (
+        translate(server, *flags, "--priority", "low", "--traffic-key", "user-7", "--formality", "more", "a").returncode
+        == 0
+    )
     assert translate(server, "--target", "de", "a").returncode == 0
 
     asked, plain = service.requests
     assert asked.priority == translation_pb2.PRIORITY_LOW
-    assert asked.traffic_key == "user-7"
+    assert (asked.traffic_key, asked.formality) == ("user-7", translation_pb2.FORMALITY_MORE)
     decoding = asked.decoding
     assert (decoding.max_output_tokens, decoding.use_shortlist, decoding.with_scores) == (7, True, False)
     assert decoding.HasField("with_scores")

@@ -102,6 +102,8 @@ def test_what_protobuf_cannot_carry_is_an_invalid_request(client: Client, servic
         client.translate(["a"], target="de", beam_size=-1)
     with pytest.raises(InvalidRequest, match="priority must be one of high, normal, low"):
         client.translate(["a"], target="de", priority="urgent")
+    with pytest.raises(InvalidRequest, match="formality must be one of less, more, prefer_less, prefer_more"):
+        client.translate(["a"], target="de", formality="rude")
 
     assert service.num_attempts == 0
 

@@ -4,6 +4,13 @@ import sys
 from collections.abc import Callable
 
 from azure.ai.translation.text import TextTranslationClient
+from azure.ai.translation.text.models import (
+    DictionaryExampleTextItem,
+    InputTextItem,
+    ProfanityAction,
+    ProfanityMarker,
+    TextType,
+)
 from azure.core import MatchConditions
 from azure.core.credentials import AzureKeyCredential
 from azure.core.exceptions import HttpResponseError, ResourceNotModifiedError
@@ -52,6 +59,27 @@ def translate(client: TextTranslationClient) -> None:
     pairs = [[tuple(map(int, side.split(":"))) for side in pair.split("-")] for pair in found.alignment.proj.split()]
     words = {text[a : b + 1]: found.text[c : d + 1] for (a, b), (c, d) in pairs}
     assert (words["dog"], words["man"]) == ("Hund", "Mann")
+    (item,) = client.translate(
+        body=[InputTextItem(text="A dog runs.")],
+        to_language=["de"],
+        from_language="en",
+        from_script="Latn",
+        text_type=TextType.PLAIN,
+        profanity_action=ProfanityAction.NO_ACTION,
+        profanity_marker=ProfanityMarker.ASTERISK,
+        suggested_from="fr",
+        client_trace_id="a5cd2b0c-1a0e-4c54-8b2f-0f3c3ed5e3a1",
+    )
+    assert item.translations[0].text == "Ein Hund läuft."
+    (item,) = client.translate(
+        body=["<p>A dog runs.</p>"],
+        to_language=["de"],
+        from_language="en",
+        text_type="html",
+        include_alignment=True,
+        include_sentence_length=True,
+    )
+    assert (item.translations[0].alignment, item.translations[0].sent_len) == (None, None)
     (item,) = client.translate(body=["A dog runs."], to_language=["de"], from_language="en", category="not-served")
     assert item.translations[0].text == "Ein Hund läuft."
 
@@ -64,6 +92,8 @@ def ask(client: TextTranslationClient) -> None:
     only = client.get_supported_languages(scope="translation", accept_language="fr")
     assert only.translation["en"].dir == "ltr"
     assert only.dictionary is None
+    others = client.get_supported_languages(scope="transliteration,dictionary")
+    assert (others.translation, others.transliteration, others.dictionary) == (None, {}, {})
     tags: list[str] = []
     client.get_supported_languages(cls=lambda _, __, headers: tags.append(headers["ETag"]))
     try:
@@ -91,9 +121,22 @@ def refuse(client: TextTranslationClient) -> None:
             body=["A dog."], to_language=["de"], category="not-served", allow_fallback=False
         ),
         400080: lambda: client.transliterate(body=["a"], language="hi", from_script="Deva", to_script="Latn"),
+        400006: lambda: client.translate(body=["A dog."], to_language=["de"], from_script="Latn"),
         400023: lambda: client.lookup_dictionary_entries(body=["a"], from_language="en", to_language="de"),
     }
-    for number, call in refused.items():
+    wrong: list[tuple[int, Callable[[], object]]] = [
+        (400042, lambda: client.translate(body=["A dog."], to_language=["de"], profanity_action="Deleted")),
+        (400080, lambda: client.translate(body=["A dog."], to_language=["de"], from_language="en", to_script="Latn")),
+        (
+            400023,
+            lambda: client.lookup_dictionary_examples(
+                body=[DictionaryExampleTextItem(text="a", translation="b")], from_language="en", to_language="de"
+            ),
+        ),
+        (400035, lambda: client.find_sentence_boundaries(body=["A dog."], language="zz")),
+        (400000, lambda: client.translate(body=[], to_language=["de"], from_language="en")),
+    ]
+    for number, call in [*refused.items(), *wrong]:
         try:
             call()
         except HttpResponseError as error:

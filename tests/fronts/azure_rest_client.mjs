@@ -27,6 +27,19 @@ for (const url of [address, `${address}/azure`]) {
   const headers = { "If-None-Match": languages.headers.etag };
   assert.equal((await client.path("/languages").get({ headers, queryParameters: { scope: "translation" } })).status, "304");
 
+  const targets = ["formal", "informal"].map((tone) => ({ language: "de", tone }));
+  const tones = await client.path("/translate").post({
+    body: { inputs: [{ text: "How are you?", language: "en", textType: "Plain", targets }] },
+  });
+  assert.deepEqual(
+    tones.body.value[0].translations.map((each) => each.text),
+    ["Wie geht es Ihnen?", "Wie geht es dir?"],
+  );
+  const german = await client.path("/translate").post({
+    body: { inputs: [{ text: "Ein Hund.", language: "de", targets: [{ language: "en", tone: "formal" }] }] },
+  });
+  assert.deepEqual([german.status, german.body.error.code], ["400", "400042"]);
+
   const refused = await client.path("/translate").post({
     body: { inputs: [{ text: "A dog.", targets: [{ language: "zz" }] }] },
   });

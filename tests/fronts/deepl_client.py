@@ -20,6 +20,7 @@ def main(address: str, key: str) -> None:
     for url in (f"{address}/", f"{address}/deepl/"):
         client = DeepLClient(key, server_url=url)
         translate(client)
+        translate_further(client)
         refuse(client)
         describe(client)
         keep_one(client)
@@ -69,6 +70,45 @@ def translate(client: DeepLClient) -> None:
     assert "Hund" in xml.text
 
 
+def translate_further(client: DeepLClient) -> None:
+    """Translates with what DeepL's own documentation shows beside."""
+
+    def told(text: str, target: Any = "DE", **options: Any) -> str:
+        result = client.translate_text(text, target_lang=target, **options)
+        assert isinstance(result, TextResult)
+        return str(result)
+
+    assert told("How are you?", formality=deepl.Formality.MORE) == "Wie geht es Ihnen?"
+    assert told("How are you?", formality="less") == "Wie geht es dir?"
+    assert told("Wie geht es dir?", "EN-GB", formality="prefer_more").startswith("How are you")
+    assert told("A dog runs.", "EN-US", source_lang="EN") == "A dog runs."
+    assert told("A dog runs.", deepl.Language.GERMAN, source_lang=deepl.Language.ENGLISH) == "Ein Hund läuft."
+    german = next(each for each in client.get_target_languages() if each.code == "DE")
+    assert told("A dog runs.", german, extra_body_parameters={"debug": "1"}) == "Ein Hund läuft."
+    for model in deepl.ModelType:
+        result = client.translate_text("A dog runs.", target_lang="DE", model_type=model)
+        assert isinstance(result, TextResult)
+        assert result.model_type_used in ("quality_optimized", "latency_optimized")
+    lines = "A dog runs.\nA man sits."
+    assert told(lines, split_sentences=deepl.SplitSentences.ALL) == "Ein Hund läuft.\nEin Mann sitzt."
+    assert told(lines, split_sentences="0") == "Ein Hund läuft. Ein Mann sitzt."
+    page = '<p translate="no">A dog.</p><p class="notranslate">A dog.</p><p>A dog runs.</p>'
+    for version in ("v1", "v2"):
+        html = told(page, tag_handling="html", tag_handling_version=version)
+        assert html == page.replace("A dog runs.", "Ein Hund läuft.")
+    kept = told("<a>A dog <x>A dog</x> runs.</a>", tag_handling="xml", ignore_tags="x,y", non_splitting_tags=["b"])
+    assert "<x>A dog</x>" in kept
+    assert [each.text for each in client.translate_text(iter(["A dog runs.", " "]), target_lang="DE")] == [
+        "Ein Hund läuft.",
+        " ",
+    ]
+    glossary = client.create_glossary("One", "EN", "DE", {"dog": "Dackel"})
+    assert "Dackel" in str(client.translate_text_with_glossary("A dog runs.", glossary))
+    tagged = told("<p>A <b>dog</b> runs.</p>", source_lang="EN", tag_handling="html", glossary=glossary.glossary_id)
+    assert "Dackel" in tagged
+    client.delete_glossary(glossary)
+
+
 def refuse(client: DeepLClient) -> None:
     """Asks for what is not served."""
 
@@ -77,13 +117,35 @@ def refuse(client: DeepLClient) -> None:
 
     assert "Value for 'target_lang' not supported." in told(target_lang="XX")
     assert "Value for 'source_lang' not supported." in told(source_lang="XX")
-    assert "Target language 'DE' doesn't support formality." in told(formality="more")
+    assert "Target language 'EN-US' doesn't support formality." in told(formality="more", target_lang="EN-US")
+    assert "Value for 'formality' not supported." in told(formality="rude")
+    assert "Value for 'translation_memory_id' not supported." in told(translation_memory=NOBODYS)
+    assert "Value for 'split_sentences' not supported." in told(split_sentences="none")
+    assert "Value for 'tag_handling' not supported." in told(tag_handling="json")
     assert "Value for 'custom_instructions' not supported." in told(custom_instructions=["Be brief."])
     assert "Value for 'style_id' not supported." in told(style_rule=NOBODYS)
     assert "must be well-formed XML" in told("<p>A dog.", tag_handling="xml", tag_handling_version="v2")
     assert "Glossary not found" in told(source_lang="EN", glossary=NOBODYS)
     assert "Not found" in raised(deepl.DeepLException, client.rephrase_text, "A dog.", target_lang="EN-US")
-    assert "Not found" in raised(deepl.DeepLException, client.create_style_rule, "a", "en")
+    rule, memory = (NOBODYS,), (NOBODYS,)
+    for call, arguments in (
+        (client.correct_text, ("A dog.",)),
+        (client.create_style_rule, ("a", "en")),
+        (client.get_style_rule, rule),
+        (client.update_style_rule_name, (*rule, "a")),
+        (client.update_style_rule_configured_rules, (*rule, {})),
+        (client.delete_style_rule, rule),
+        (client.create_style_rule_custom_instruction, (*rule, "a", "b")),
+        (client.get_style_rule_custom_instruction, (*rule, NOBODYS)),
+        (client.update_style_rule_custom_instruction, (*rule, NOBODYS, "a", "b")),
+        (client.delete_style_rule_custom_instruction, (*rule, NOBODYS)),
+        (client.get_translation_memory, memory),
+        (client.list_translation_memory_segments, memory),
+        (client.create_translation_memory_export, memory),
+        (client.get_translation_memory_job, memory),
+        (client.delete_translation_memory, memory),
+    ):
+        assert "Not found: this server translates texts and documents" in raised(deepl.DeepLException, call, *arguments)
     assert client.get_all_style_rules() == []
     assert client.list_translation_memories() == []
 
@@ -96,7 +158,8 @@ def describe(client: DeepLClient) -> None:
     assert {(source.upper(), target.upper()) for source, target in pairs} == {("EN", "DE"), ("DE", "EN")}
     usage = client.get_usage()
     assert not usage.any_limit_reached
-    assert usage.character.count == 0
+    assert (usage.character.count, usage.document.valid, usage.team_document.valid) == (0, False, False)
+    assert [each.supports_formality for each in client.get_target_languages()] == [True, False, False]
 
 
 def translate_files(client: DeepLClient) -> None:
@@ -117,6 +180,13 @@ def translate_files(client: DeepLClient) -> None:
     )
     assert b"Dackel" in output.getvalue()
     client.delete_glossary(glossary)
+    for formality, expected in (("more", b"Ihnen"), ("prefer_less", b"dir")):
+        output = io.BytesIO()
+        asked = {"source_lang": "EN", "target_lang": "DE", "formality": formality, "filename": "a.txt"}
+        client.translate_document(io.BytesIO(b"How are you?"), output, output_format="txt", timeout_s=60, **asked)
+        assert expected in output.getvalue()
+    told = raised(deepl.DeepLException, client.translate_document_upload, b"A", **(asked | {"output_format": "pdf"}))
+    assert "output_format" in told
     handle = client.translate_document_upload(b"A dog runs.", target_lang="DE", filename="a.txt", source_lang="EN")
     assert client.translate_document_wait_until_done(deepl.DocumentHandle(handle.document_id, handle.document_key)).done
     assert client.translate_document_download(handle).content == "Ein Hund läuft.".encode()

@@ -31,12 +31,38 @@ async function translate(client) {
   assert.match(xml.text, /Hund.*<\/par><raw>x = 1<\/raw><\/doc>$/);
 }
 
+async function translateFurther(client) {
+  const told = async (text, target, options, source = null) => (
+    (await client.translateText(text, source, target, options)).text
+  );
+  assert.equal(await told('How are you?', 'de', { formality: 'more' }), 'Wie geht es Ihnen?');
+  assert.equal(await told('How are you?', 'de', { formality: 'less' }), 'Wie geht es dir?');
+  assert.match(await told('Wie geht es dir?', 'en-GB', { formality: 'prefer_more' }), /^How are you/);
+  assert.equal(await told('A dog runs.', 'en-US', {}, 'en'), 'A dog runs.');
+  const lines = 'A dog runs.\nA man sits.';
+  assert.equal(await told(lines, 'de', { splitSentences: 'off' }), 'Ein Hund läuft. Ein Mann sitzt.');
+  assert.equal(await told(lines, 'de', { extraRequestParameters: { debug: '1' } }), 'Ein Hund läuft.\nEin Mann sitzt.');
+  const page = '<p translate="no">A dog.</p><p>A dog runs.</p>';
+  for (const tagHandlingVersion of ['v1', 'v2']) {
+    const html = await told(page, 'de', { tagHandling: 'html', tagHandlingVersion });
+    assert.equal(html, '<p translate="no">A dog.</p><p>Ein Hund läuft.</p>');
+  }
+  for (const modelType of ['latency_optimized', 'quality_optimized', 'prefer_quality_optimized']) {
+    assert.match((await client.translateText('A dog.', null, 'de', { modelType })).modelTypeUsed, /optimized$/);
+  }
+  const glossary = await client.createGlossary('One', 'en', 'de', new deepl.GlossaryEntries({ entries: { dog: 'Dackel' } }));
+  const both = await client.translateText(['A dog runs.', 'A man sits.'], 'en', 'de', { glossary });
+  assert.match(both[0].text, /Dackel/);
+  await client.deleteGlossary(glossary);
+}
+
 async function refuse(client) {
   const told = (target, options, source = null) => (
     assert.rejects(client.translateText('A dog.', source, target, options), options.expected)
   );
   await told('xx', { expected: /Value for 'target_lang' not supported\./ });
-  await told('de', { formality: 'more', expected: /Target language 'de' doesn't support formality\./ });
+  await told('en-US', { formality: 'more', expected: /Target language 'en-US' doesn't support formality\./ });
+  await told('de', { tagHandling: 'json', expected: /Value for 'tag_handling' not supported\./ });
   await told('de', { customInstructions: ['Be brief.'], expected: /'custom_instructions' not supported/ });
   await told('de', { styleRule: NOBODYS, expected: /'style_id' not supported/ });
   await told('de', { glossary: NOBODYS, expected: /Glossary not found/ }, 'en');
@@ -63,6 +89,10 @@ async function translateFiles(client) {
     const status = await client.translateDocument(page, german, 'en', 'de');
     assert.equal(readFileSync(german, 'utf8'), '<p>Ein <b>Hund</b> läuft.</p>');
     assert.deepEqual([status.done(), status.billedCharacters], [true, 25]);
+    await client.translateDocument(Buffer.from('How are you?'), join(folder, 'b.txt'), 'en', 'de', {
+      filename: 'a.txt', formality: 'more',
+    });
+    assert.match(readFileSync(join(folder, 'b.txt'), 'utf8'), /Ihnen/);
     const wrong = Buffer.from('A dog runs.');
     await assert.rejects(client.uploadDocument(wrong, 'en', 'de', { filename: 'a.pdf' }), /Invalid file extension/);
     const handle = await client.uploadDocument(wrong, 'en', 'de', { filename: 'a.txt' });
@@ -122,6 +152,6 @@ async function keepMany(client) {
 
 for (const serverUrl of [address, `${address}/deepl`]) {
   const client = new deepl.DeepLClient(key, { serverUrl });
-  for (const calls of [translate, refuse, describe, keepOne, keepMany, translateFiles]) await calls(client);
+  for (const calls of [translate, translateFurther, refuse, describe, keepOne, keepMany, translateFiles]) await calls(client);
 }
 await assert.rejects(new deepl.DeepLClient('wrong', { serverUrl: address }).getUsage(), deepl.AuthorizationError);

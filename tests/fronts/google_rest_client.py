@@ -1,5 +1,6 @@
 """Every call of Google's clients over HTTP that is served, versions 2 and 3; run with the address."""
 
+import functools
 import json
 import sys
 import urllib.parse
@@ -46,6 +47,14 @@ def check_second(address: str) -> None:
         "de",
     ]
     assert {each["language"]: each["name"] for each in client.get_languages()} == {"de": "German", "en": "English"}
+    assert client.translate(["A dog runs."], "de", "text", "en", (), "base")[0]["translatedText"] == "Ein Hund läuft."
+    assert {each["name"] for each in client.get_languages(target_language="fr")} == {"English", "German"}
+    (detected,) = client.detect_language(["Das ist ein kleines Haus."])
+    assert (0.5 < detected["confidence"] <= 1, detected["input"]) == (True, "Das ist ein kleines Haus.")
+    refused(
+        lambda: client.translate("A", target_language="de", source_language="zz"), exceptions.BadRequest, "source: "
+    )
+    refused(lambda: client.translate("A", target_language="de", model="no"), exceptions.NotFound, "model: ")
     refused(lambda: client.translate("A", target_language="zz"), exceptions.BadRequest, "target: ")
     refused(lambda: client.translate("A", format_="pdf"), exceptions.BadRequest, "format: ")
     refused(lambda: client.translate("A", customization_ids="a"), exceptions.BadRequest, "cid: ")
@@ -81,6 +90,19 @@ def check_third() -> None:
     )
     refused(lambda: client.romanize_text(parent=PARENT, contents=["a"]), exceptions.MethodNotImplemented, "not served")
     refused(lambda: client.delete_glossary(name=name), exceptions.MethodNotImplemented, "not served")
+    pair = {"source_language_code": "en", "target_language_codes": ["de"]}
+    dataset = f"{PARENT}/adaptiveMtDatasets/a"
+    for call, asked in (
+        (client.batch_translate_text, {"parent": PARENT} | pair),
+        (client.translate_document, {"parent": PARENT, "target_language_code": "de"}),
+        (client.adaptive_mt_translate, {"parent": PARENT, "dataset": dataset, "content": ["a"]}),
+        (client.list_adaptive_mt_datasets, {"parent": PARENT}),
+        (client.get_adaptive_mt_dataset, {"name": dataset}),
+        (client.list_models, {"parent": PARENT}),
+        (client.list_datasets, {"parent": PARENT}),
+        (client.create_glossary, {"parent": PARENT, "glossary": {"name": name}}),
+    ):
+        refused(functools.partial(call, request=asked), exceptions.MethodNotImplemented, "not served")
 
 
 check_second(ADDRESS)

@@ -38,6 +38,28 @@ async def main(address: str) -> None:
         assert more.translated_text not in more.alternatives
         assert [each.language for each in await client.detect("The dog runs over the field.")] == ["en"]
         assert {each.code for each in await client.languages()} == {"en", "de"}
+        await further(client)
+
+
+async def further(client: AsyncLibreTranslate) -> None:
+    """Translates with every option, and what is refused."""
+    both = await client.translate(
+        ["<b>A dog runs.</b>", "A man sits."], source="auto", target="de", format="html", alternatives=1
+    )
+    assert both.translated_text == ["<b>Ein Hund läuft.</b>", "Ein Mann sitzt."]
+    assert [each.language for each in both.detected_language] == ["en", "en"]
+    assert both.alternatives == [[], []]
+    same = await client.translate("A dog runs.", source="en", target="en")
+    assert same.translated_text == "A dog runs."
+    assert await client.health()
+    assert (await client.frontend_settings()).language.target is not None
+    for asked in ({"target": "zz"}, {"target": "de", "format": "pdf"}, {"target": "de", "alternatives": 99}):
+        try:
+            await client.translate("A dog.", source="en", **asked)
+        except exceptions.LibreTranslateError as error:
+            assert error.status_code == 400, error
+        else:
+            raise AssertionError
 
 
 def translate_files(address: str) -> None:

@@ -9,10 +9,11 @@ from libretranslatepy import LibreTranslateAPI
 def main(address: str) -> None:
     """Makes the calls. Raises AssertionError."""
     for url in (address, f"{address}/libretranslate"):
-        client = LibreTranslateAPI(url)
+        client = LibreTranslateAPI(url, api_key="any")
         assert client.translate("A dog runs.", "en", "de") == "Ein Hund läuft."
         assert client.translate("A dog runs.\n\nA dog runs.", "en", "de") == "Ein Hund läuft.\n\nEin Hund läuft."
         assert "dog" in client.translate("Der Hund schläft.", "auto", "en").lower()
+        assert client.translate("A dog runs.", "en", "de", timeout=30) == "Ein Hund läuft."
         (found,) = client.detect("Der Hund läuft über das Feld.")
         assert found["language"] == "de"
         assert 0 < found["confidence"] <= 100

@@ -42,6 +42,17 @@ def check_client() -> None:
     kept = client.translate(["Apple sees a dog."], "", "en", "de", dnt_phrases_dict={"Apple": "", "dog": "Köter"})
     assert "Apple" in kept.translations[0].text
     assert "Köter" in kept.translations[0].text
+    german = client.translate(["Das Haus."], "de-en", "de-DE", "en-US", dnt_phrases_dict={})
+    assert [(each.text, each.language) for each in german.translations] == [("The house.", "en-US")]
+    phrases = {f"word{n}": "" for n in range(1000)}
+    many = client.translate(["A dog runs."] * 64, "", "en", "de", dnt_phrases_dict=phrases)
+    assert [each.text for each in many.translations] == ["Ein Hund läuft."] * 64
+    assert client.get_config("de-en", future=True).result().languages["de-en"].tgt_lang == ["en"]
+    asked = riva_nmt.TranslateTextRequest(texts=["A dog runs."], source_language="en", target_language="de")
+    asked.id.value = "my-id"
+    asked.dnt_phrases.extend(["dog##Dackel", "runs"])
+    known = client.stub.TranslateText(asked, metadata=[("authorization", "Bearer any")], timeout=30)
+    assert (known.id.value, "Dackel" in known.translations[0].text) == ("my-id", True)
     languages = client.get_config("").languages
     assert {name: (list(each.src_lang), list(each.tgt_lang)) for name, each in languages.items()} == {
         "de-en": (["de"], ["en"]),
@@ -58,7 +69,15 @@ def check_client() -> None:
     refused(
         lambda: client.translate(["a"], "", "en", "de", dnt_phrases_dict={"a" * 300: ""}), invalid, "dnt_phrases[0]"
     )
+    more = phrases | {"one": ""}
+    refused(lambda: client.translate(["a"], "", "en", "de", dnt_phrases_dict=more), invalid, "dnt_phrases")
     refused(lambda: client.get_config("no"), missing, "model: ")
+    spoken = riva_nmt.StreamingTranslateSpeechToSpeechConfig()
+    refused(
+        lambda: list(client.streaming_s2s_response_generator([b"a"], spoken)),
+        grpc.StatusCode.UNIMPLEMENTED,
+        "StreamingTranslateSpeechToSpeech is not served here",
+    )
     speech = riva_nmt.StreamingTranslateSpeechToTextConfig()
     refused(
         lambda: list(client.streaming_s2t_response_generator([b"a"], speech)),

@@ -1,13 +1,15 @@
 """Every call of tritonclient over gRPC that is served; run in its own environment, with the server's address."""
 
+import asyncio
 import functools
 import queue
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import numpy as np
 import tritonclient.grpc
+import tritonclient.grpc.aio
 from tritonclient.utils import InferenceServerException
 
 CLIENT = tritonclient.grpc.InferenceServerClient(sys.argv[1])
@@ -75,6 +77,11 @@ def check_answers() -> None:
     assert texts_of(result, "finish_reason") == ["STOP"]
     assert texts_of(result, "detected_language_code") == ["de"]
     assert result.as_numpy("score").dtype == np.float32
+    options = {"length_penalty": 0.8, "no_repeat_ngram_size": 3, "end_loops": False, "mime_type": "text/html"}
+    typed = CLIENT.infer(
+        "en-de", tensors("<b>A dog runs.</b>"), parameters=options, timeout=30_000_000, client_timeout=30.0, priority=3
+    )
+    assert texts_of(typed) == ["<b>Ein Hund läuft.</b>"]
     answers: queue.Queue[Any] = queue.Queue()
     CLIENT.async_infer("en-de", tensors("A dog runs."), lambda result, error: answers.put((result, error)))
     later, error = answers.get(timeout=30)
@@ -118,12 +125,43 @@ def check_errors() -> None:
         lambda: CLIENT.get_model_metadata("simple"), "NOT_FOUND", "Request for unknown model: 'simple' is not found"
     )
     refused(lambda: CLIENT.get_model_config("simple"), "NOT_FOUND", "Request for unknown model: 'simple' is not found")
-    for unserved in (CLIENT.get_inference_statistics, CLIENT.get_log_settings, CLIENT.get_system_shared_memory_status):
+    for unserved in (
+        CLIENT.get_inference_statistics,
+        CLIENT.get_log_settings,
+        CLIENT.get_trace_settings,
+        CLIENT.get_system_shared_memory_status,
+        CLIENT.get_cuda_shared_memory_status,
+        CLIENT.unregister_system_shared_memory,
+        CLIENT.unregister_cuda_shared_memory,
+        functools.partial(CLIENT.update_log_settings, {"log_info": True}),
+        functools.partial(CLIENT.update_trace_settings, settings={"trace_rate": "1"}),
+        functools.partial(CLIENT.register_system_shared_memory, "a", "/a", 8),
+        functools.partial(CLIENT.register_cuda_shared_memory, "a", b"YQ==", 0, 8),
+        functools.partial(CLIENT.unload_model, "en-de"),
+    ):
         refused(unserved, "UNIMPLEMENTED", "is not served here")
     refused(lambda: CLIENT.load_model("en-de"), "UNIMPLEMENTED", "RepositoryModelLoad is not served here")
+
+
+async def check_asyncio() -> None:
+    """Checks the client for asyncio."""
+    async with tritonclient.grpc.aio.InferenceServerClient(sys.argv[1]) as client:
+        assert await client.is_server_ready()
+        assert (await client.get_model_metadata("en-de")).name == "en-de"
+        assert texts_of(await client.infer("en-de", tensors("A dog runs."))) == ["Ein Hund läuft."]
+
+        async def requests() -> AsyncIterator[dict[str, Any]]:
+            yield {"model_name": "en-de", "inputs": tensors("A dog runs. A man sits."), "request_id": "1"}
+
+        texts = []
+        async for result, error in client.stream_infer(requests()):
+            assert error is None
+            texts += texts_of(result)
+        assert texts == ["Ein Hund läuft. ", "Ein Mann sitzt."]
 
 
 check_descriptions()
 check_answers()
 check_stream()
 check_errors()
+asyncio.run(check_asyncio())

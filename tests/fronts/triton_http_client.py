@@ -1,15 +1,20 @@
 """Every call of tritonclient over HTTP that is served; run in its own environment, with the server's address."""
 
+import asyncio
+import functools
 import sys
+import urllib.request
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tritonclient.http
+import tritonclient.http.aio
 from tritonclient.http import InferRequestedOutput
 from tritonclient.utils import InferenceServerException
 
-CLIENT = tritonclient.http.InferenceServerClient(sys.argv[1].removeprefix("http://"))
+ADDRESS = sys.argv[1].removeprefix("http://")
+CLIENT = tritonclient.http.InferenceServerClient(ADDRESS)
 
 
 def tensors(*texts: str, shape: tuple[int, ...] | None = None, binary: bool = True) -> list[Any]:
@@ -87,6 +92,17 @@ def check_answers() -> None:
         assert texts_of(result, "detected_language_code") == ["de"]
         assert result.as_numpy("score").dtype == np.float32
     assert texts_of(CLIENT.infer("en-de", tensors("A dog runs."))) == ["Ein Hund läuft."]
+    options = {"length_penalty": 0.8, "no_repeat_ngram_size": 3, "end_loops": False, "mime_type": "text/html"}
+    assert texts_of(CLIENT.infer("en-de", tensors("<b>A dog runs.</b>"), parameters=options)) == [
+        "<b>Ein Hund läuft.</b>"
+    ]
+    body, size = CLIENT.generate_request_body(tensors("A dog runs."), request_id="8")
+    head = {"Inference-Header-Content-Length": str(size)}
+    asked = urllib.request.Request(f"{sys.argv[1]}/v2/models/en-de/infer", body, head)
+    with urllib.request.urlopen(asked) as answer:  # the test's server
+        length = int(answer.headers["Inference-Header-Content-Length"])
+        parsed = CLIENT.parse_response_body(answer.read(), header_length=length)
+    assert texts_of(parsed) == ["Ein Hund läuft."]
     later = CLIENT.async_infer("en-de", tensors("A dog runs."))
     assert texts_of(later.get_result(timeout=30)) == ["Ein Hund läuft."]
 
@@ -114,6 +130,12 @@ def check_errors() -> None:
         CLIENT.get_trace_settings,
         CLIENT.get_system_shared_memory_status,
         CLIENT.get_cuda_shared_memory_status,
+        CLIENT.unregister_system_shared_memory,
+        CLIENT.unregister_cuda_shared_memory,
+        functools.partial(CLIENT.update_log_settings, {"log_info": True}),
+        functools.partial(CLIENT.update_trace_settings, settings={"trace_rate": "1"}),
+        functools.partial(CLIENT.register_system_shared_memory, "a", "/a", 8),
+        functools.partial(CLIENT.register_cuda_shared_memory, "a", b"YQ==", 0, 8),
     )
     for call in unserved:
         refused(call, "501", "this server has no ")
@@ -122,6 +144,18 @@ def check_errors() -> None:
     refused(lambda: CLIENT.unload_model("en-de"), "501", "this server has no ")
 
 
+async def check_asyncio() -> None:
+    """Checks the client for asyncio."""
+    async with tritonclient.http.aio.InferenceServerClient(ADDRESS) as client:
+        assert await client.is_server_ready()
+        assert await client.is_model_ready("en-de")
+        assert (await client.get_model_metadata("en-de"))["name"] == "en-de"
+        index = await client.get_model_repository_index()
+        assert [each["state"] for each in index] == ["READY", "READY"]
+        assert texts_of(await client.infer("en-de", tensors("A dog runs."))) == ["Ein Hund läuft."]
+
+
 check_descriptions()
 check_answers()
 check_errors()
+asyncio.run(check_asyncio())

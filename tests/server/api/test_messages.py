@@ -10,6 +10,7 @@ from server.access.tenants import Priority, Tenant
 from server.api.messages import parse, read_request, status_message
 from server.errors import Code, InvalidRequest, TranslationError
 from server.telemetry.log import begin_request, request_id
+from server.text.formality import Formality
 from server.text.markup.tag_rules import TagRules
 from server.translation.request import DecodingRequest, TextOptions
 
@@ -37,6 +38,7 @@ def test_every_field_of_a_request_is_read() -> None:
         priority=pb.PRIORITY_LOW,
         target_prefixes=["eins", ""],
         traffic_key="document 7",
+        formality=pb.FORMALITY_PREFER_LESS,
         output=pb.OutputOptions(
             include_alignment=True, include_tokens=True, include_confidence=True, include_search=True
         ),
@@ -57,7 +59,7 @@ def test_every_field_of_a_request_is_read() -> None:
     assert list(request.target_prefixes) == ["eins", ""]
     assert (request.source_language_code, request.target_language_code) == ("en", "de")
     assert (request.model, request.mime_type, request.priority) == ("m", "text/plain", Priority.LOW)
-    assert request.traffic_key == "document 7"
+    assert (request.traffic_key, request.formality) == ("document 7", Formality.PREFER_LESS)
     assert request.decoding == DecodingRequest(
         beam_size=3,
         num_hypotheses=2,
@@ -94,6 +96,15 @@ def test_without_a_traffic_key_the_requests_id_is_one() -> None:
 
     assert read_request(MESSAGE, None, TENANT).traffic_key == "id-7"
     request_id.set(None)
+
+
+def test_a_formality_that_is_none_is_refused() -> None:
+    assert read_request(MESSAGE, None, TENANT).formality is None
+    assert ["UNSPECIFIED", *(each.name for each in Formality)] == [
+        value.name.removeprefix("FORMALITY_") for value in pb.Formality.DESCRIPTOR.values
+    ]
+    with pytest.raises(InvalidRequest, match="formality: must be from 0 to 4, not 5"):
+        read_request(pb.TranslateRequest(formality=5), None, TENANT)  # type: ignore[arg-type]
 
 
 def test_a_priority_that_is_none_is_refused() -> None:

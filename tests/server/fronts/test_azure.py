@@ -74,9 +74,11 @@ def test_our_errors_get_azures_names() -> None:
     places = ["[4]", "[7]"]
     source = azure.refusal(InvalidRequest("source_language_code", "must be en"), places, "from", "to")
     text = azure.refusal(FailedText(pb.Status(code=3, message="contents[1]: is long")), places, "from", "to")
+    tone = azure.refusal(InvalidRequest("formality", "must be unspecified"), places, "from", "to")
     other = InvalidRequest("glossary", "is wrong")
 
     assert answered(source)[1:] == (400035, "The source language is not valid. from: must be en")
+    assert answered(tone)[1:] == (400042, "One of the options specified is not valid. tone: must be unspecified")
     assert answered(text)[1:] == (400005, "An input text is missing or invalid. [7].text: is long")
     assert azure.refusal(other, places, "from", "to") is other
 

@@ -125,6 +125,17 @@ def test_a_wrong_option_of_the_query_is_named(options: dict[str, list[str]], num
     assert refused({**V3, **options}, [{"text": "A"}]) == (number, field)
 
 
+def test_a_tone_is_a_formality_and_a_request_of_its_own() -> None:
+    targets = [{"language": "de", "tone": tone} for tone in ("formal", "Informal", "neutral", "")]
+    parts = read_translate(V2026, inputs(item(targets=targets))).parts.values()
+
+    assert [part.message.formality for part in parts] == [
+        pb.FORMALITY_MORE,
+        pb.FORMALITY_LESS,
+        pb.FORMALITY_UNSPECIFIED,
+    ]
+
+
 @pytest.mark.parametrize(
     ("value", "number", "field"),
     [
@@ -135,7 +146,7 @@ def test_a_wrong_option_of_the_query_is_named(options: dict[str, list[str]], num
         (inputs(item(language=1)), 400042, "inputs[0].language"),
         (inputs(item(targets=[])), 400000, "inputs[0].targets"),
         (inputs(item(targets=[{}])), 400036, "inputs[0].targets[0].language"),
-        (inputs(item(targets=[{"language": "de", "tone": "formal"}])), 400042, "inputs[0].targets[0].tone"),
+        (inputs(item(targets=[{"language": "de", "tone": "rude"}])), 400042, "inputs[0].targets[0].tone"),
         (
             inputs(item(targets=[{"language": "de", "referenceTextPairs": [{}]}])),
             400042,

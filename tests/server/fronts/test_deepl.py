@@ -19,6 +19,7 @@ from server.fronts.deepl import (
     Fields,
     NotHere,
     base_code,
+    no_formality,
     read_key,
     read_translate,
     refusal,
@@ -73,6 +74,7 @@ def test_a_request_is_ours_in_other_words() -> None:
         target_language_code="DE",
         text=pb.TextOptions(),
         output=pb.OutputOptions(text_once=True),
+        formality=pb.FORMALITY_PREFER_MORE,
     )
     assert (asked.shows_billed_characters, asked.model_type) == (True, "quality_optimized")
 
@@ -157,9 +159,6 @@ def test_glossaries_are_named_by_id_and_direction(given: dict[str, Any], names: 
         ({"target_lang": ""}, "Value for 'target_lang' not supported."),
         ({"target_lang": 3}, "target_lang: must be a string, not a number"),
         ({"source_lang": ["en"]}, "source_lang: must be a string, not a list"),
-        ({"formality": "more"}, "Target language 'DE' doesn't support formality."),
-        ({"formality": "Less", "target_lang": "EN-US"}, "Target language 'EN-US' doesn't support formality."),
-        ({"formality": "less", "target_lang": "x" * 33}, "Target language 'given' doesn't support formality."),
         ({"formality": "rude"}, "Value for 'formality' not supported."),
         ({"split_sentences": "2"}, "Value for 'split_sentences' not supported."),
         ({"split_sentences": True}, "Value for 'split_sentences' not supported."),
@@ -259,6 +258,10 @@ def test_a_text_that_fails_fails_the_request() -> None:
         (InvalidRequest("contents", "must be at most 1024"), (400, "text: must be at most 1024")),
         (InvalidRequest("glossary", "must be empty"), (400, "glossary_id: must be empty")),
         (InvalidRequest("text.tags.ignored", "must be few"), (400, "ignore_tags: must be few")),
+        (
+            InvalidRequest("formality", "must be unspecified"),
+            (400, "Target language 'EN-US' doesn't support formality."),
+        ),
         (Overloaded("queue is full", "sentences"), (429, "queue is full")),
         (PermissionDenied("priority"), (403, "priority")),
         (ModelNotFound("model"), (404, "model")),
@@ -269,10 +272,28 @@ def test_a_text_that_fails_fails_the_request() -> None:
 def test_errors_have_deepls_words_and_statuses(error: TranslationError, expected: tuple[int, str]) -> None:
     error.is_recorded = True
 
-    told = refusal(error)
+    told = refusal(error, pb.TranslateRequest(target_language_code="EN-US"))
 
     assert answered(told) == expected
     assert told.is_recorded
+
+
+def test_no_long_language_is_told_back() -> None:
+    assert answered(no_formality("x" * 33)) == (400, "Target language 'given' doesn't support formality.")
+
+
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        ("default", pb.FORMALITY_UNSPECIFIED),
+        ("Less", pb.FORMALITY_LESS),
+        ("more", pb.FORMALITY_MORE),
+        ("prefer_less", pb.FORMALITY_PREFER_LESS),
+        ("prefer_more", pb.FORMALITY_PREFER_MORE),
+    ],
+)
+def test_a_formality_is_ours(given: str, asked: pb.Formality) -> None:
+    assert read_translate(fields(formality=given)).message.formality == asked
 
 
 def test_a_caller_without_a_key_is_told_which_header_is_needed() -> None:

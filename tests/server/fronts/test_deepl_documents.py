@@ -24,7 +24,10 @@ def fields(**values: Any) -> dict[str, list[Any]]:
 
 def test_an_upload_is_ours_in_other_words() -> None:
     assert read_upload(fields(glossary_id=GLOSSARY, formality="prefer_more")) == pb.TranslateRequest(
-        source_language_code="EN", target_language_code="DE", glossary=pb.Glossary(names=[f"{GLOSSARY}.en-de"])
+        source_language_code="EN",
+        target_language_code="DE",
+        glossary=pb.Glossary(names=[f"{GLOSSARY}.en-de"]),
+        formality=pb.FORMALITY_PREFER_MORE,
     )
     assert read_upload({"target_lang": ["de"]}) == pb.TranslateRequest(target_language_code="de")
     assert read_output_format(fields(output_format=".DOCX")) == "docx"
@@ -36,7 +39,7 @@ def test_an_upload_is_ours_in_other_words() -> None:
     [
         ({"target_lang": ""}, "Value for 'target_lang' not supported."),
         ({"target_lang": "en"}, "Source and target language are equal."),
-        ({"formality": "more"}, "Target language 'DE' doesn't support formality."),
+        ({"formality": "rude"}, "Value for 'formality' not supported."),
         ({"source_lang": "", "glossary_id": GLOSSARY}, "Use of a glossary requires the source_lang parameter"),
         ({"style_id": GLOSSARY}, "Value for 'style_id' not supported."),
     ],

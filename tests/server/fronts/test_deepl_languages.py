@@ -7,6 +7,7 @@ import pytest
 from babelserve.v1 import translation_pb2 as pb
 from server.errors import InvalidRequest
 from server.fronts.deepl_languages import (
+    check_formality,
     glossary_pairs,
     write_languages,
     write_pairs,
@@ -44,7 +45,17 @@ def test_targets_are_what_clients_may_ask_for() -> None:
     targets = languages(ALL, type="target")
 
     assert [each["language"] for each in targets] == ["DE", "EN-GB", "EN-US", "NB", "PT-BR", "PT-PT", "ZH", "ZH-HANS"]
-    assert targets[0] == {"language": "DE", "name": "German", "supports_formality": False}
+    assert targets[0] == {"language": "DE", "name": "German", "supports_formality": True}
+    assert not any(each["supports_formality"] for each in targets[1:])
+    assert not any(each["supports_formality"] for each in languages(served(("fr", "de")), type="target"))
+
+
+@pytest.mark.parametrize("formality", [pb.FORMALITY_LESS, pb.FORMALITY_MORE])
+def test_a_document_has_a_formality_only_in_a_language_that_has_one(formality: pb.Formality) -> None:
+    check_formality(pb.TranslateRequest(target_language_code="DE", formality=formality), ALL)
+    check_formality(pb.TranslateRequest(target_language_code="EN-US"), ALL)
+    with pytest.raises(InvalidRequest, match="formality"):
+        check_formality(pb.TranslateRequest(target_language_code="EN-US", formality=formality), ALL)
 
 
 def test_another_type_is_refused() -> None:
@@ -71,12 +82,19 @@ def test_version_3_has_sources_and_targets_in_one_list() -> None:
         "status": "stable",
         "usable_as_source": False,
         "usable_as_target": True,
-        "features": {},
+        "features": {"glossary": {"status": "stable"}, "tag_handling": {"status": "stable"}},
     }
+    assert set(texts["de"]["features"]) == {"formality", "glossary", "tag_handling"}
     assert (texts["en"]["usable_as_source"], texts["en"]["usable_as_target"]) == (True, True)
     assert set(terms) == {"de", "en", "nb", "zh"}
+    assert terms["de"]["features"] == {}
+    documents = {each["lang"]: each for each in write_v3_languages({"resource": ["translate_document"]}, ALL)}
+    assert set(documents) == set(texts)
+    assert set(documents["de"]["features"]) == {"formality", "glossary"}
     assert write_v3_languages({"resource": ["voice"]}, ALL) == []
-    assert [each["name"] for each in write_resources()] == ["translate_text", "glossary"]
+    resources = {each["name"]: each["features"] for each in write_resources()}
+    assert set(resources) == {"glossary", "translate_document", "translate_text"}
+    assert resources["translate_document"][0] == {"name": "formality", "needs_target_support": True}
 
 
 @pytest.mark.parametrize("resource", ["", "all"])

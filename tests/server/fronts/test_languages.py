@@ -5,7 +5,7 @@ import pytest
 
 from babelserve.v1 import translation_pb2 as pb
 from server.fronts import languages
-from server.fronts.languages import directions, is_right_to_left, names_of, standard_code
+from server.fronts.languages import directions, is_right_to_left, names_of, standard_code, unchanged
 
 
 def model(*pairs: str, sources: str = "", targets: str = "") -> pb.ModelInfo:
@@ -18,6 +18,7 @@ def model(*pairs: str, sources: str = "", targets: str = "") -> pb.ModelInfo:
 
 
 MANY = model(sources="a b", targets="b c")
+ALL = pb.ListModelsResponse(models=[model("en>de", "de>en", "en>pt", "en>zh-Hans", "zh-Hans>en", "no>en", "en>no")])
 
 
 @pytest.mark.parametrize(
@@ -91,3 +92,31 @@ def test_a_script_decides_the_direction_of_writing() -> None:
     codes = ["ar", "he", "en", "az", "az-Arab", "ur-Latn", "de-DE", "ar-EG"]
 
     assert [is_right_to_left(code) for code in codes] == [True, True, False, False, True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("EN", "EN-US"), ("en", "EN-GB"), ("PT", "pt-br"), ("zh", "ZH-HANS"), ("NB", "no")]
+)
+def test_texts_in_the_target_language_stay(source: str, target: str) -> None:
+    asked = pb.TranslateRequest(contents=["a", ""], source_language_code=source, target_language_code=target)
+
+    answer = unchanged(asked, ALL)
+
+    assert answer is not None
+    assert [each.text for each in answer.translations] == ["a", ""]
+    assert answer.source_language_code == source
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("DE", "EN-US"), ("ZH-HANS", "ZH-HANT"), ("PT-PT", "PT-BR"), ("FR", "FR"), ("", "DE")]
+)
+def test_texts_in_another_language_or_one_that_is_not_served_do_not(source: str, target: str) -> None:
+    asked = pb.TranslateRequest(contents=["a"], source_language_code=source, target_language_code=target)
+
+    assert unchanged(asked, ALL) is None
+
+
+def test_a_model_between_two_regions_translates() -> None:
+    asked = pb.TranslateRequest(contents=["a"], source_language_code="EN-US", target_language_code="EN-GB")
+
+    assert unchanged(asked, pb.ListModelsResponse(models=[model("en-US>en-GB")])) is None

@@ -73,6 +73,14 @@ def test_alternatives_are_hypotheses_of_a_beam_that_has_them(alternatives: objec
     assert (decoding.num_hypotheses, decoding.beam_size) == (int(str(alternatives)) + 1, beam_size)
 
 
+def test_html_has_no_alternatives_as_there() -> None:
+    asked = read_translate(fields(alternatives=2, format="html"))
+    response = pb.TranslateResponse(translations=[pb.Translation(text="a", hypotheses=[pb.Hypothesis(text="a")])])
+
+    assert not asked.message.HasField("decoding")
+    assert write_translate(response, asked) == {"translatedText": "a", "alternatives": []}
+
+
 @pytest.mark.parametrize("alternatives", [0, "0", -1, "", None])
 def test_without_alternatives_the_search_is_the_servers(alternatives: object) -> None:
     assert not read_translate(fields(alternatives=alternatives)).message.HasField("decoding")

@@ -37,6 +37,25 @@ async def test_files_are_served_and_followed(tmp_path: Path, metrics: Metrics) -
     assert [found.term.targets for found in after.find("A dog, a cat")] == [("Köter",), ("Katze",)]
 
 
+async def test_houses_are_taken_by_their_order_and_followed(
+    tmp_path: Path, metrics: Metrics, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.tsv").write_text("en\tde\ndog\tHund\n")
+    glossaries = Glossaries(tmp_path, metrics.glossaries, ["c", "later", "a"])
+    with pytest.raises(NotServing):
+        _ = glossaries.houses
+
+    async with glossaries.followed(poll_seconds=0.01):
+        assert [each.name for each in glossaries.houses] == ["c", "a"]
+        (tmp_path / "later.tsv").write_text("en\tde\ncat\tKatze\n")
+        await until(lambda: [each.name for each in glossaries.houses] == ["c", "later", "a"])
+
+    (told,) = [each for each in caplog.records if "hold in every request" in each.message]
+    assert vars(told)["facts"] == {"glossary": "later"}
+    assert Glossaries().houses == []
+
+
 @pytest.mark.parametrize(
     ("name", "shown"), [("it", "it is no glossary here"), ("x" * 65, "65 characters"), ("\n", "1 characters")]
 )

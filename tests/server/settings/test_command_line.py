@@ -108,6 +108,7 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
         (["--bundle", __file__], f"--bundle: {__file__} is no directory"),
         (["--keys", "/"], "--keys: / is no file"),
         (["--glossaries", "/dev/null"], "--glossaries: /dev/null is no directory"),
+        (["--house-glossaries", "it"], "--house-glossaries: needs --glossaries"),
         (["--tls-client-ca", __file__], "--tls-client-ca: needs --tls-cert"),
         (["--port"], "argument --port: expected one argument"),
         (["--port=--"], "--port: -- is no value"),

@@ -1,6 +1,5 @@
 """Which direction a request means, of models with pairs and of models with hundreds of languages."""
 
-import contextlib
 import dataclasses
 
 import pytest
@@ -8,9 +7,7 @@ import pytest
 from server.bundle.languages import LanguagePair, Languages, SourceLanguage, TargetLanguage
 from server.bundle.manifest import Manifest
 from server.errors import InvalidRequest
-from server.text.glossary import Glossary, NamedGlossary
-from server.text.term_table import TermTable
-from server.translation.languages import check_glossaries, choose_languages, is_same
+from server.translation.languages import choose_languages, is_same
 
 MANY = [
     *("af", "ar", "bs", "cs", "da", "de", "en", "es", "fr", "hr", "nb"),
@@ -65,26 +62,6 @@ def test_a_pair_that_there_is_not_is_refused_with_those_there_are(
         choose_languages(polyglot, source, target)
 
     assert str(caught.value) == message
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "is_good"),
-    [
-        ("en", "pt-BR", True),
-        ("en-GB", "pt", True),
-        ("eng", "pt_BR", True),
-        ("en", "pt-PT", False),
-        ("pt-BR", "en", False),
-        ("de", "pt-BR", False),
-    ],
-)
-def test_a_named_glossary_must_be_of_the_direction(source: str, target: str, *, is_good: bool) -> None:
-    glossary = Glossary([]).with_named([NamedGlossary("it", source, target, "0", TermTable([]))])
-    pair = LanguagePair(source="en", target="pt-BR")
-
-    message = rf"^glossary.names: must be from en into pt-BR, not it, {source} into {target}$"
-    with contextlib.nullcontext() if is_good else pytest.raises(InvalidRequest, match=message):
-        check_glossaries(glossary, pair)
 
 
 @pytest.fixture

@@ -81,6 +81,24 @@ async def test_what_is_wrong_is_answered_in_its_words(site: Site, changes: dict[
     assert answer.json["message"].startswith(words)
 
 
+async def test_texts_in_the_target_language_come_back(site: Site) -> None:
+    answer = await site.call(
+        "POST", "/v2/translate", {"text": ["A dog.", "b"], "source_lang": "DE", "target_lang": "DE"}
+    )
+
+    assert answer.status == 200
+    assert [each["text"] for each in answer.json["translations"]] == ["A dog.", "b"]
+    assert [each["detected_source_language"] for each in answer.json["translations"]] == ["DE", "DE"]
+
+
+async def test_a_formality_reaches_the_search(site: Site, engine: EchoEngine) -> None:
+    plain = await site.call("POST", "/v2/translate", ASKED)
+    formal = await site.call("POST", "/v2/translate", ASKED | {"formality": "more"})
+
+    assert (plain.status, formal.status) == (200, 200)
+    assert [bool(options.suppressed) for options in engine.options] == [False, True]
+
+
 async def test_a_refusal_says_when_to_come_back(site: Site, engine: EchoEngine) -> None:
     engine.refuses = Overloaded("queue is full", "sentences", retry_after_seconds=1.2)
 
@@ -120,13 +138,13 @@ async def test_languages_usage_and_pairs_are_told(site: Site) -> None:
     query = await site.call("GET", "/v2/languages?type=target")
 
     assert (await site.call("GET", "/v2/languages")).json == [{"language": "EN", "name": "English"}]
-    assert target.json == query.json == [{"language": "DE", "name": "German", "supports_formality": False}]
+    assert target.json == query.json == [{"language": "DE", "name": "German", "supports_formality": True}]
     assert (await site.call("GET", "/v2/usage")).json["character_count"] == 0
     pairs = (await site.call("GET", "/v2/glossary-language-pairs")).json
     assert pairs == {"supported_languages": [{"source_lang": "en", "target_lang": "de"}]}
     v3 = await site.call("GET", "/v3/languages?resource=translate_text")
     assert [each["lang"] for each in v3.json] == ["en", "de"]
-    assert (await site.call("GET", "/v3/languages/resources")).json[0]["name"] == "translate_text"
+    assert (await site.call("GET", "/v3/languages/resources")).json[0]["name"] == "glossary"
 
 
 async def test_what_deepl_has_besides_is_empty_or_not_found(site: Site) -> None:

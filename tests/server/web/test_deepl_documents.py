@@ -81,6 +81,15 @@ async def test_what_is_wrong_is_answered_in_its_words(
     assert words in answer.json["message"]
 
 
+async def test_a_document_has_a_formality(site: Site, engine: EchoEngine) -> None:
+    started = (await upload(site, "/v2/document", EN_DE | {"formality": "less"}, "a.txt", b"You run.")).json
+    refused = await upload(site, "/v2/document", {"target_lang": "EN-US", "formality": "less"}, "a.txt", b"A")
+
+    assert (await at_its_end(site, started))["status"] == "done"
+    assert all(options.suppressed for options in engine.options)
+    assert (refused.status, refused.json["message"]) == (400, "Target language 'EN-US' doesn't support formality.")
+
+
 async def test_a_document_that_cannot_be_read_ends_with_an_error(site: Site) -> None:
     fields = EN_DE | {"output_format": "docx"}
     shown = await at_its_end(site, (await upload(site, "/v2/document", fields, "a.docx", b"no archive")).json)

@@ -57,6 +57,14 @@ async def test_texts_are_translated_however_they_come(site: Site, prefix: str, w
     assert (answer.status, answer.json) == (200, {"translatedText": "A dog runs."})
 
 
+async def test_texts_in_the_target_language_come_back(site: Site) -> None:
+    answer = await site.call("POST", "/translate", {"q": ["A dog."], "source": "de", "target": "de"})
+    wrong = await site.call("POST", "/translate", {"q": "A", "source": "zz", "target": "zz"})
+
+    assert (answer.status, answer.json) == (200, {"translatedText": ["A dog."]})
+    assert (wrong.status, wrong.json["error"]) == (400, "zz is not supported")
+
+
 async def test_many_fields_of_a_form_are_many_texts(site: Site, metrics: Metrics) -> None:
     answer = await site.call("POST", "/translate", urlencode([*ASKED.items(), ("q", "A man.")]).encode(), **FORM)
 
