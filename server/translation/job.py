@@ -9,10 +9,10 @@ import functools
 import itertools
 import time
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 from server.decoding.result import Result
 from server.engine.flow import ANYONE, Flow
@@ -26,7 +26,6 @@ from server.translation.observation import observe
 from server.translation.relay import Relay
 from server.translation.restoring import restore
 from server.translation.submission import (
-    FEW_SENTENCES,
     Place,
     Submitted,
     cancel,
@@ -36,9 +35,6 @@ from server.translation.submission import (
 )
 
 _SENTENCES_PER_WAKE = 8  # if neither the caller nor a second engine waits for the first ones
-_FEW_WITH_WORDS = 4  # sentences whose words are looked for on the event loop's thread: of one hostile one for 20 ms
-
-_T = TypeVar("_T")
 
 
 class Job:
@@ -123,27 +119,6 @@ class Job:
                 raise_if_all_failed(self.answers)
                 if (told := answer.note(part.place.sentence)) is not None:
                     yield Place(part.place.text, told)
-
-    async def assemble(self, build: Callable[[], _T], place: Place | None = None) -> _T:
-        """Calls a function that builds the response, on another thread if that takes long.
-
-        Args:
-            build: builds it.
-            place: of the sentence that is in the response; None for all of them.
-        """
-        sentences: Iterable[SourceSentence] = (each for answer in self.answers for each in answer.split.sentences)
-        if place is not None:
-            sentences = (self.answers[place.text].split.sentences[place.sentence],)
-        options = self.routes[0][-1].options
-        have_words = options.with_tokens or options.with_alignment
-        of_sentence = FEW_SENTENCES // _FEW_WITH_WORDS
-        work = 0
-        for sentence in sentences:
-            num_marks = len(sentence.markup.marks) if sentence.markup else 0
-            work += of_sentence + num_marks if have_words or num_marks else 1
-            if work > FEW_SENTENCES:
-                return await asyncio.to_thread(build)
-        return build()
 
     async def _done(self) -> AsyncIterator[Submitted]:
         """Yields every submitted sentence when it is done, those of second legs and second attempts included."""
