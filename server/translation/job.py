@@ -16,7 +16,7 @@ from typing import Self
 
 from server.decoding.result import Result
 from server.engine.flow import ANYONE, Flow
-from server.errors import Overloaded, TranslationError
+from server.errors import TranslationError
 from server.text.masked import Restored
 from server.text.source import SourceSentence
 from server.translation.answer import TextAnswer, TranslatedSentence, raise_if_all_failed
@@ -138,9 +138,7 @@ class Job:
         self._num_running += 1
         if self.growing is not None:
             self.growing[part.future] = part
-        tell = functools.partial(
-            self._tell, part.place, part.source, part.piece, part.before, asyncio.get_running_loop()
-        )
+        tell = functools.partial(self._tell, part.place, part.source, part.piece, part.last, asyncio.get_running_loop())
         part.future.add_done_callback(tell)  # it does not refer to the future: a cycle would wait for the collector
 
     def _tell(
@@ -148,13 +146,13 @@ class Job:
         place: Place,
         source: SourceSentence,
         piece: int | None,
-        before: Submitted | None,
+        last: Submitted | None,
         loop: asyncio.AbstractEventLoop,
         future: Future[Result],
     ) -> None:
         """Puts a finished sentence into the mailbox. It runs on the engine's thread."""
         if not self._is_left:
-            self._completed.put(Submitted(place, source, future, piece, before), loop)
+            self._completed.put(Submitted(place, source, future, piece, last), loop)
 
     def _add(self, answer: TextAnswer, part: Submitted) -> bool:
         """Adds a finished sentence to its text. Returns whether there is a sentence, or a text's failure, to tell."""
@@ -198,11 +196,7 @@ class Job:
             engine = leg.model.engine
             engine.observe_text(len(sentence.candidates[0].text), sum(piece.num_tokens for piece in pieces))
             sources = [pieces[index].source_ids or () for index in waiting]
-            try:
-                futures = engine.submit(sources, leg.options, self._deadline, self._flow)
-            except Overloaded as error:
-                leg.model.metrics.count_refusal(error.reason)
-                raise
+            futures = engine.submit(sources, leg.options, self._deadline, self._flow)
             self._second.setdefault(place.text, []).extend(futures)
             for index, future in zip(waiting, futures, strict=True):
                 self._watch(Submitted(place, pieces[index], future, index))
@@ -217,13 +211,19 @@ class Job:
         return True
 
     def _translated(self, leg: Leg, part: Submitted) -> TranslatedSentence | None:
-        """Returns what a leg has made of a sentence or piece; None if a part is lost and it is submitted again."""
-        result, tokenizer = part.future.result(), leg.model.tokenizer
+        """Returns what a leg has made of a sentence or piece; None if a part is lost and it is submitted again.
+
+        The translation before it counts if another attempt fails, unless the request itself is late.
+        """
+        tokenizer, has_failed = leg.model.tokenizer, False
+        if part.last and isinstance(part.future.exception(), TranslationError) and time.monotonic() < self._deadline:
+            part, has_failed = part.last, True
+        result = part.future.result()
         restored = restore(part.source, result, tokenizer)
-        if self._ask_again(leg, part, restored[0], result):
+        if not has_failed and self._ask_again(leg, part, restored[0], result):
             return None
-        if part.before is not None:
-            last, last_result = part.before, part.before.future.result()
+        if (last := part.without_terms()) is not None:
+            last_result = last.future.result()
             before = restore(last.source, last_result, tokenizer)
             if part.source.num_missing(restored[0]) >= part.source.num_missing(before[0]):  # it was in vain
                 part, result, restored = last, last_result, before
@@ -232,19 +232,18 @@ class Job:
         return sentence
 
     def _ask_again(self, leg: Leg, part: Submitted, restored: Restored, result: Result) -> bool:
-        """Submits a sentence again if it lacks a part or a term. Returns False if it does not, or there is no room."""
+        """Submits a sentence again if it lacks a part or a term. Returns False if it does not, or it is not taken."""
         source = leg.ask_again(part.source, restored, result.hypotheses[0], result.attention)
         if source is None:
             return False
         try:
             ids = [source.source_ids or ()]
             (future,) = leg.model.engine.submit(ids, leg.options_for(source), self._deadline, self._flow)
-        except Overloaded:  # the first translation has every part, if not in its best place
+        except TranslationError:  # the first translation has every part, if not in its best place
             return False
         leg.model.metrics.translations.repeated_total.inc()
         self._second.setdefault(part.place.text, []).append(future)
-        is_first = part.source.replaced is None and source.replaced is not None
-        self._watch(Submitted(part.place, source, future, part.piece, part if is_first else part.before))
+        self._watch(Submitted(part.place, source, future, part.piece, part))
         return True
 
 

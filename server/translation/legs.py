@@ -161,7 +161,7 @@ def borrow_legs(
     legs = [_leg(decoding.passed_on(), each, models, beam_size) for each in before]
     leg = _leg(decoding, last, models, beam_size)
     read = check_mime_type(request, leg.options.num_hypotheses)
-    glossary = choose_glossary(request, leg.model, leg.options, leg.pair, is_only=not before)
+    glossary = choose_glossary(request, leg.model, leg.options, leg.pair, legs[0].pair if legs else leg.pair)
     always, to_reader = check_formality(
         request.formality, leg.options, leg.model.tokenizer, leg.pair, is_only=not before
     )

@@ -57,6 +57,7 @@ class Translator:
 
     Attributes:
         detection: detects languages that requests leave open.
+        metrics: as given.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Translator:
         self.glossaries = glossaries or Glossaries()
         self.detection = LanguageDetection(memory)
         self._beam_size = beam_size
-        self._metrics = metrics
+        self.metrics = metrics
         self._splitter = Splitter()
         self._refusals = Refusals()
         self._doorbell = Doorbell()
@@ -96,12 +97,8 @@ class Translator:
         if not self.catalogue.is_open:
             return  # then `accept` raises NotServing
         seconds = self.max_request_seconds if remaining is None else min(remaining, self.max_request_seconds)
-        try:
-            charge(tenant, 0.0)
-            self._refusals.check(tenant, time.monotonic() + seconds)
-        except Overloaded as error:
-            self.catalogue.models[0].metrics.count_refusal(error.reason)
-            raise
+        charge(tenant, 0.0)
+        self._refusals.check(tenant, time.monotonic() + seconds)
 
     async def accept(self, request: TranslationRequest) -> Job:
         """Checks a request, splits its texts into sentences and submits these to the engines.
@@ -140,11 +137,9 @@ class Translator:
             try:
                 job = await self._accept(request, routes, used, deadline, held)
             except Overloaded as error:
-                if not request.is_bulk:
-                    used[names[0]].metrics.count_refusal(error.reason)
-                    # Among several versions, the next call may go to one that is not busy.
-                    if self.catalogue.num_versions == 1 or error.reason == "quota":
-                        self._refusals.note(request.tenant, request.priority, deadline, error)
+                # Among several versions, the next call may go to one that is not busy.
+                if not request.is_bulk and (self.catalogue.num_versions == 1 or error.reason == "quota"):
+                    self._refusals.note(request.tenant, request.priority, deadline, error)
                 raise
             job.held.push(held.pop_all())
         return job
@@ -231,7 +226,7 @@ class Translator:
         except TranslationError:
             give_back(request.tenant, cost)
             raise
-        self._metrics.tenant_cost_seconds_total.labels(request.tenant.name).inc(cost)
+        self.metrics.tenant_cost_seconds_total.labels(request.tenant.name).inc(cost)
         return job
 
     async def _split(
