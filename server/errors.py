@@ -21,8 +21,8 @@ import enum
 from collections.abc import Sequence
 
 # Limits of the waiting queue, and of what is being split; an answer that would come too late; no memory for a request
-# or a sentence; a message that did not come in time; a tenant's quota.
-REJECT_REASONS = ("sentences", "tokens", "splitting", "deadline", "memory", "unfinished", "quota")
+# or a sentence; a message that did not come in time; a tenant's quota; at a gateway: the server behind it has refused.
+REJECT_REASONS = ("sentences", "tokens", "splitting", "deadline", "memory", "unfinished", "quota", "elsewhere")
 
 
 class Code(enum.Enum):

@@ -50,8 +50,8 @@ def _values(each: "dataclasses.Field[object]") -> str:
     default, kind = each.default, each.metadata
     if isinstance(default, bool):
         return "true or false"
-    if isinstance(default, int | float):
-        word = "whole number" if isinstance(default, int) else "number"
+    if isinstance(default, int | float) or "kind" in kind:
+        word = "whole number" if kind.get("kind", type(default)) is int else "number"
         limits = f"{kind['low']:,} or more" if kind["high"] is None else f"{kind['low']:,} to {kind['high']:,}"
         return f"{word}, {limits}"
     if choices := kind.get("choices"):

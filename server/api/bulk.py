@@ -9,6 +9,7 @@ from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import Priority, caller
 from server.api.messages import read_request, response, status_message
 from server.errors import InvalidRequest, TranslationError
+from server.translation.assembling import assemble
 from server.translation.bulk import Bulk, BulkAnswer, BulkText
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
@@ -55,7 +56,7 @@ async def _response(answer: BulkAnswer, output: pb.OutputOptions) -> pb.Translat
     if isinstance(job, TranslationError):
         whole = pb.TranslateResponse(translations=[pb.Translation(status=status_message(job))])
     else:
-        whole = await job.assemble(partial(response, job, 0.0, output))
+        whole = await assemble(job, partial(response, job, 0.0, output))
     (translation,) = whole.translations
     if translation.HasField("status"):  # it calls the text by its place in its job, and the client knows the id alone
         status = translation.status

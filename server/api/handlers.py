@@ -24,6 +24,7 @@ from server.api.score_messages import read_score_request, score_response
 from server.api.sentence_messages import partial_response
 from server.api.term_messages import glossary_info
 from server.telemetry.log import add_facts
+from server.translation.assembling import assemble
 from server.translation.bulk import BulkText
 from server.translation.job import Job
 from server.translation.partial import Partial, completions_and_partials
@@ -55,7 +56,7 @@ class Api:
         with await self._translator.accept(request) as job:
             await job.finish()
             _add_target_tokens(job)
-            return await job.assemble(functools.partial(response, job, request.arrived, message.output))
+            return await assemble(job, functools.partial(response, job, request.arrived, message.output))
 
     async def translate_stream(
         self, message: pb.TranslateStreamRequest, seconds: float | None
@@ -75,7 +76,7 @@ class Api:
                     yield partial_response(place, job.answers[place.place.text].split.num_shown)
                     continue
                 build = functools.partial(stream_response, job, place, message.request.output)
-                yield await job.assemble(build, place)
+                yield await assemble(job, build, place)
         _add_target_tokens(job)
 
     async def translate_bulk(
@@ -96,7 +97,7 @@ class Api:
         with await self._translator.accept(request) as job:
             await job.finish()
             _add_target_tokens(job)
-            return await job.assemble(functools.partial(score_response, job))
+            return await assemble(job, functools.partial(score_response, job))
 
     async def list_models(self, _: pb.ListModelsRequest, __: float | None = None) -> pb.ListModelsResponse:
         """Returns the descriptions of the served models, the default first."""

@@ -23,6 +23,7 @@ from server.models.loading import process_memory
 from server.models.machine import resident_bytes
 from server.models.start_up import growth_of, new_catalogue, open_models, serve_models
 from server.telemetry.metrics import Metrics
+from server.translation.assembling import assemble
 from server.translation.bulk import Bulk, BulkAnswer, BulkText
 from server.translation.memory import MemoryBudget, requests_share
 from server.translation.running_calls import RunningCalls
@@ -179,6 +180,6 @@ async def _take(opened: _Open, row: int, answer: BulkAnswer) -> None:
         raise job
     else:
         text = job.answers[answer.index]
-        opened.cells[row] = Cell(await job.assemble(lambda: text.text(0)))
+        opened.cells[row] = Cell(await assemble(job, lambda: text.text(0)))
         opened.tokens += text.num_target_tokens
     opened.left -= 1

@@ -9,9 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Hypothesis
@@ -42,7 +39,6 @@ class AlternativeSearch(BeamSearch):
         top_ids: list[list[int]],
         top_log_probs: list[list[float]],
         wanted_log_probs: Sequence[float] = (),
-        logits: Sequence[NDArray[np.float32]] = (),  # noqa: ARG002  # it draws none
     ) -> list[int]:
         """See `BeamSearch.advance`."""
         if self._live:
@@ -51,9 +47,9 @@ class AlternativeSearch(BeamSearch):
             return self._follow_prefix()
         return self._expand(top_ids[0], top_log_probs[0], wanted_log_probs[0])
 
-    def factors(self) -> list[dict[int, float]]:
+    def factors(self) -> dict[int, dict[int, float]]:
         """See `BeamSearch.factors`."""
-        return [own for search in self._live for own in search.factors()] if self._live else super().factors()
+        return self._steering.factors([beam for search in self._live for beam in search.beams] or self._prefixes)
 
     def best(self) -> list[Hypothesis]:
         """Returns the best hypothesis of each alternative, the likeliest alternative first."""

@@ -8,18 +8,13 @@ import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-import numpy as np
-from numpy.typing import NDArray
-
 from server.decoding.loops import INTERVAL, LoopWatch
 from server.decoding.options import DecodingOptions, SearchRules
+from server.decoding.placeholders import charge
 from server.decoding.result import FinishReason, Hypothesis
 from server.decoding.steering import Steering
 
 DEFAULT_RULES = SearchRules()
-# In nats, for a placeholder that a beam ends without, and for one that it has too often. With all of them it is seldom
-# 6 behind one without; nothing is 100 behind.
-DROPPED, INVENTED = 6.0, 100.0
 
 
 class BeamSearch:
@@ -31,17 +26,16 @@ class BeamSearch:
         bos_id: fed to the first step.
         eos_id: ends a translation.
         rules: the model's.
-        placeholders: for each id of a placeholder how often the source has it. Beams that end without one are charged
-            `DROPPED` for each, those that have one too often `INVENTED`. Empty if the source has none. Greedy search
-            has no choice.
+        placeholders: for each id of a placeholder how often the source has it; see `placeholders.charge`. Empty if the
+            source has none. Greedy search has no choice.
         source_ids: with eos, for options that look at them.
 
     Attributes:
         last_ids: tokens that the live beams feed to the next step, best beam first.
         num_tokens: target tokens of every live beam with its prefixes, which is the length of its self-attention cache.
         top_k: how many best tokens of each row a step must return: 2W, or 1 for greedy search.
-        is_greedy: it has a beam of 1, no steering, and is past its prefixes, so that `advance_greedily` does.
-        is_steered: it is past its prefixes and its options change logits (`factors`, `drawn`), or draw from them.
+        is_greedy: it has a beam of 1 and is past its prefixes, so that `advance_greedily` does.
+        is_steered: it is past its prefixes and its options change steps (`server.decoding.steered_step`).
         finished: hypotheses that have ended, in the order in which they did.
         wanted: beams and tokens whose log-probabilities `advance` has to be given, as they may not be among the best.
     """
@@ -86,15 +80,13 @@ class BeamSearch:
 
     def _begin(self) -> None:
         """Notes that the prefixes, if there are any, are behind."""
-        self.is_steered = self._options.is_steered
-        self.is_greedy = self._beam_size == 1 and not self.is_steered
+        self.is_steered, self.is_greedy = self._options.is_steered, self._beam_size == 1
 
     def advance(
         self,
         top_ids: list[list[int]],
         top_log_probs: list[list[float]],
         wanted_log_probs: Sequence[float] = (),  # noqa: ARG002  # of searches that want any
-        logits: Sequence[NDArray[np.float32]] = (),  # noqa: ARG002  # of searches that draw
     ) -> list[int]:
         """Takes one step.
 
@@ -102,7 +94,6 @@ class BeamSearch:
             top_ids: for each live beam at least `top_k`, best first.
             top_log_probs: their exact log-probabilities; greedy search chooses the same by logits.
             wanted_log_probs: of what is `wanted`, in its order.
-            logits: of each live beam, [V], if it `is_steered`.
 
         Returns:
             For each beam that lives on, best first, the index of the beam it extends; empty when the search is over.
@@ -143,12 +134,12 @@ class BeamSearch:
         self._log_probs, self.last_ids, self._of_tokens = totals, ids, of_tokens
         return self._go_on(parents)
 
-    def factors(self) -> list[dict[int, float]]:
+    def factors(self) -> dict[int, dict[int, float]]:
         """Returns which logits change of each live beam: see `Steering.factors`."""
         return self._steering.factors(self._prefixes)
 
-    def drawn(self) -> list[tuple[int, float] | None]:
-        """Returns the token that each live beam is drawn to: see `Steering.drawn`."""
+    def drawn(self) -> dict[int, tuple[int, float]]:
+        """Returns the tokens that live beams are drawn to: see `Steering.drawn`."""
         return self._steering.drawn(self._prefixes)
 
     def _go_on(self, parents: list[int]) -> list[int]:
@@ -202,12 +193,7 @@ class BeamSearch:
         return candidates
 
     def _charge(self, beam: int, token: int) -> float:
-        """Returns what a token costs a beam for placeholders that it ends without, or has too often."""
-        taken = self._prefixes[beam]
-        if token == self._eos_id:
-            return DROPPED * sum(max(0, times - taken.count(each)) for each, times in self._placeholders.items())
-        is_due = token not in self._placeholders or taken.count(token) < self._placeholders[token]
-        return 0.0 if is_due else INVENTED
+        return charge(self._placeholders, self._prefixes[beam], token, self._eos_id) if self._placeholders else 0.0
 
     def _follow_prefix(self) -> list[int]:
         """Feeds the next token of the prefixes to the one beam that there is, whatever the step has returned."""
@@ -231,8 +217,8 @@ class BeamSearch:
         """Finishes what lives at the last step."""
         self.num_tokens = self._max_tokens  # with the eos that may be forced
         for beam, (prefix, total) in enumerate(zip(self._prefixes, self._log_probs, strict=True)):
-            charge = self._charge(beam, self._eos_id) if self._rules.forced_eos and self._placeholders else 0.0
-            self._finish(prefix, total - charge, FinishReason.LENGTH, self._with(beam))
+            cost = self._charge(beam, self._eos_id) if self._rules.forced_eos else 0.0
+            self._finish(prefix, total - cost, FinishReason.LENGTH, self._with(beam))
 
     def num_common(self, beam: int, other: int) -> int:
         """Returns how many positions, bos included, are the same in two beams that the last step was taken with."""

@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from server.decoding.beam_search import BeamSearch
 
 
@@ -16,7 +13,6 @@ class GivenSearch(BeamSearch):
         top_ids: list[list[int]],
         top_log_probs: list[list[float]],
         wanted_log_probs: Sequence[float] = (),
-        logits: Sequence[NDArray[np.float32]] = (),  # noqa: ARG002  # it draws none
     ) -> list[int]:
         """See `BeamSearch.advance`."""
         if not self.wanted:

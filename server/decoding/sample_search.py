@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions, Sampling
 from server.decoding.result import FinishReason
-from server.decoding.steering import best_of
+from server.decoding.steering import Step, best_of
 
 _BLOCK = 128  # about the root of a vocabulary's size; half or twice, and sums take a tenth longer
 
@@ -27,27 +27,22 @@ class SampleSearch(BeamSearch):
         self._sampling = options.sampling
         self._random = [_random(options.sampling.seed, source_ids, number) for number in range(options.beam_size)]
         super().__init__(options, source_ids=source_ids, **others)
-        self.top_k = 1
+        self.top_k = options.beam_size  # of the first step, from which all go on
 
     def advance(
         self,
         top_ids: list[list[int]],
         top_log_probs: list[list[float]],
         wanted_log_probs: Sequence[float] = (),  # noqa: ARG002  # it wants none
-        logits: Sequence[NDArray[np.float32]] = (),
     ) -> list[int]:
-        """See `BeamSearch.advance`."""
-        if self.num_tokens < len(self._followed):
-            return self._follow_prefix()
-        parents = list(range(len(self._prefixes))) if len(self._prefixes) > 1 else [0] * len(self._random)
-        drawn, own = [], []
-        for parent, random in zip(parents, self._random, strict=True):
-            row, best, log_prob = logits[parent], top_ids[parent][0], top_log_probs[parent][0]
-            token = draw(row, best, math.exp(log_prob), self._sampling, random.random())
-            drawn.append(token)
-            own.append(log_prob + float(row[token] - row[best]))
-        if self._beam_size == 1:
-            return [0] if self.advance_greedily(drawn[0], own[0]) else []
+        """See `BeamSearch.advance`; the best tokens of each beam are those that are drawn."""
+        if self.num_tokens < len(self._followed) or self._beam_size == 1:
+            return super().advance(top_ids, top_log_probs)
+        self.top_k, number = 1, len(self._random)
+        is_first = len(self._prefixes) == 1
+        parents, places = ([0] * number, range(number)) if is_first else (list(range(number)), [0] * number)
+        drawn = [top_ids[parent][place] for parent, place in zip(parents, places, strict=True)]
+        own = [top_log_probs[parent][place] for parent, place in zip(parents, places, strict=True)]
         self.num_tokens += 1
         self._stepped, totals = self._prefixes, self._log_probs
         self._prefixes = [[*self._stepped[parent], token] for parent, token in zip(parents, drawn, strict=True)]
@@ -57,8 +52,19 @@ class SampleSearch(BeamSearch):
         live = [beam for beam, token in enumerate(drawn) if token != self._eos_id]
         for beam in set(range(len(drawn))).difference(live):
             self._finish(self._prefixes[beam][:-1], self._log_probs[beam], FinishReason.STOP, self._with(beam))
-        parents = self._keep(live, parents)
-        return self._go_on(parents)
+        return self._go_on(self._keep(live, parents))
+
+    def draw(self, rows: Sequence[int], step: Step) -> None:
+        """Puts drawn tokens in the place of the best of these rows; from the first row, all hypotheses draw."""
+        logits, top_ids, top_log_probs = step
+        numbers = [random.random() for random in self._random]
+        for row, own in zip(rows, [numbers] if len(rows) == 1 else [[each] for each in numbers], strict=True):
+            best, log_prob, of_row = top_ids.item(row, 0), top_log_probs.item(row, 0), logits[row]
+            for place, number in enumerate(own):
+                token = draw(of_row, best, math.exp(log_prob), self._sampling, number)
+                if place > 0 or token != best:
+                    top_ids[row, place] = token
+                    top_log_probs[row, place] = log_prob + of_row.item(token) - of_row.item(best)
 
     def _keep(self, beams: Sequence[int], parents: Sequence[int]) -> list[int]:
         self._random = [self._random[beam] for beam in beams]
@@ -85,7 +91,10 @@ def draw(logits: NDArray[np.float32], best: int, probability: float, sampling: S
     if 0 < sampling.top_k < len(logits):
         tokens = np.sort(best_of(logits, sampling.top_k))
         scaled = logits[tokens]
-    weights = np.exp((scaled - logits[best]) / np.float32(sampling.temperature))
+    weights = scaled - logits[best]
+    if sampling.temperature != 1:
+        weights /= np.float32(sampling.temperature)
+    np.exp(weights, weights)
     if sampling.top_p < 1:
         places = _nucleus(weights, sampling.top_p)
         tokens, weights = places if tokens is None else tokens[places], weights[places]

@@ -4,9 +4,10 @@ They change few tokens of a row. So a row's sum over the vocabulary is not added
 tokens change. And the best tokens that the step has returned remain the best, unless one of them is changed.
 """
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, chain
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,25 @@ from numpy.typing import NDArray
 from server.decoding.options import DecodingOptions
 
 BAN = math.nan  # in the place of a factor, for a token that is banned
-BANNED = np.finfo(np.float32).min  # its logit; finite, so that beams can be compared
+BANNED = np.float32(-1e30)  # its logit; finite, so that beams can be compared, also when divided by a temperature
 # Of a row's probability that must be left for its sum to be known by subtraction. Half, and scores lose twice as much
 # of their precision; twice, and more rows are added up again.
 _LEAST_LEFT = 0.25
 _BLOCK = 32  # tokens; half, and the best ones are found as fast; twice, and it takes a third longer
+
+
+class Step(NamedTuple):
+    """What a decoder has returned, which options change in place.
+
+    Attributes:
+        logits: [B, V].
+        top_ids: the best tokens, [B, k], best first.
+        top_log_probs: their log-probabilities, [B, k].
+    """
+
+    logits: NDArray[np.float32]
+    top_ids: NDArray[np.int64]
+    top_log_probs: NDArray[np.float32]
 
 
 class Steering:
@@ -32,14 +47,14 @@ class Steering:
     def __init__(self, options: DecodingOptions, eos_id: int) -> None:
         self._options = options
         self._eos_id = eos_id
-        self._never = [phrase[0] for phrase in options.suppressed if len(phrase) == 1]
+        self._never = {phrase[0]: BAN for phrase in options.suppressed if len(phrase) == 1}
         self._by_token: dict[int, list[tuple[int, ...]]] = {}  # longer phrases, by their last token but one
         for phrase in options.suppressed:
             if len(phrase) > 1:
                 self._by_token.setdefault(phrase[-2], []).append(phrase)
 
-    def factors(self, written: Sequence[list[int]]) -> list[dict[int, float]]:
-        """Returns for each beam the tokens whose logits change.
+    def factors(self, written: Sequence[list[int]]) -> dict[int, dict[int, float]]:
+        """Returns for each beam the tokens whose logits change; a beam without any is left out.
 
         Args:
             written: the ids of each beam, without the forced prefix.
@@ -48,32 +63,37 @@ class Steering:
             What each token's logit is divided by, or multiplied with if it is negative; or `BAN`.
         """
         options = self._options
-        factors: list[dict[int, float]] = []
-        for own in written:
+        factors: dict[int, dict[int, float]] = {}
+        for beam, own in enumerate(written):
             ids = [*options.forced_prefix, *own]
-            changed = dict.fromkeys(ids if options.repetition_penalty != 1 else (), options.repetition_penalty)
+            changed = dict.fromkeys(ids, options.repetition_penalty) if options.repetition_penalty != 1 else {}
             if len(own) < options.min_output_tokens:
                 changed[self._eos_id] = BAN
-            changed |= dict.fromkeys(
-                itertools.chain(self._never, self._ends_of_phrases(ids), self._ends_of_ngrams(ids)), BAN
-            )
-            factors.append(changed)
+            if self._never:
+                changed |= self._never
+            if ids and ids[-1] in self._by_token:
+                changed |= dict.fromkeys(self._ends_of_phrases(ids), BAN)
+            if options.no_repeat_ngram_size > 0:
+                changed |= dict.fromkeys(self._ends_of_ngrams(ids), BAN)
+            if changed:
+                factors[beam] = changed
         return factors
 
-    def drawn(self, written: Sequence[list[int]]) -> list[tuple[int, float] | None]:
+    def drawn(self, written: Sequence[list[int]]) -> dict[int, tuple[int, float]]:
         """Returns for each beam that follows the target prefix the next token of it, and the part that `draw_to` takes.
 
         Args:
             written: as for `factors`.
         """
         given, part = self._options.target_prefix, self._options.prefix_bias_beta
-        return [
-            (given[len(own)], part) if part > 0 and len(own) < len(given) and tuple(own) == given[: len(own)] else None
-            for own in written
-        ]
+        return {
+            beam: (given[len(own)], part)
+            for beam, own in enumerate(written if part > 0 else ())
+            if len(own) < len(given) and tuple(own) == given[: len(own)]
+        }
 
     def _ends_of_phrases(self, ids: list[int]) -> Iterator[int]:
-        for phrase in self._by_token.get(ids[-1], ()) if ids else ():
+        for phrase in self._by_token[ids[-1]]:
             if ids[1 - len(phrase) :] == list(phrase[:-1]):
                 yield phrase[-1]
 
@@ -89,60 +109,48 @@ class Steering:
                     yield ids[end]
 
 
-def steer(
-    logits: NDArray[np.float32],
-    top_ids: NDArray[np.int64],
-    top_log_probs: NDArray[np.float32],
-    factors: Mapping[int, Mapping[int, float]],
-) -> None:
-    """Changes logits, the best tokens and their log-probabilities in place, as if the network had said so.
+def steer(step: Step, factors: Mapping[int, dict[int, float]]) -> None:
+    """Changes a step as if the network had said so.
 
     Args:
-        logits: of a step, [B, V].
-        top_ids: the step's best tokens, [B, k], best first.
-        top_log_probs: their log-probabilities, [B, k].
         factors: of some rows what `Steering.factors` returns, at least one token.
     """
-    changed = np.array(list(factors))
-    places = np.repeat(np.arange(len(changed)), [len(own) for own in factors.values()])
-    rows, ids = changed[places], np.fromiter(itertools.chain.from_iterable(factors.values()), np.int64)
-    by = np.fromiter(itertools.chain.from_iterable(own.values() for own in factors.values()), np.float32)
-    totals = logits[changed, top_ids[changed, 0]] - top_log_probs[changed, 0]  # logarithms of the rows' sums
-    before = logits[rows, ids]
-    after = np.where(np.isnan(by), BANNED, np.where(before < 0, before * by, before / by))
-    logits[rows, ids] = after
-    total = totals[places]
-    left = 1 + np.bincount(places, np.exp(after - total) - np.exp(before - total), len(changed))
-    totals += np.log(np.maximum(left, _LEAST_LEFT))
-    top_log_probs[changed] = logits[changed[:, np.newaxis], top_ids[changed]] - totals[:, np.newaxis]
-    is_left = (left >= _LEAST_LEFT).tolist()
-    for place, (row, best) in enumerate(zip(factors, top_ids[changed].tolist(), strict=True)):
-        if is_left[place] and factors[row].keys().isdisjoint(best):
+    logits, top_ids, top_log_probs = step
+    rows, best = [*factors], top_ids.tolist()
+    least = {row: logits.item(row, best[row][-1]) for row in rows}
+    totals = logits[rows, top_ids[rows, 0]] - top_log_probs[rows, 0]  # logarithms of the rows' sums
+    lengths = [len(own) for own in factors.values()]
+    ids = np.fromiter(chain.from_iterable(factors.values()), np.int64)
+    by = np.fromiter(chain.from_iterable(map(dict.values, factors.values())), np.float32)
+    at = np.array(rows).repeat(lengths), ids
+    before = logits[at]
+    after = np.fmax(np.minimum(before * by, before / by), BANNED)  # which is no ban's NaN
+    logits[at] = after
+    gone, come = np.exp(np.array([before, after]) - totals.repeat(lengths))
+    left = 1 + np.add.reduceat(come - gone, [0, *accumulate(lengths[:-1])])
+    grown = np.log(np.maximum(left, _LEAST_LEFT))
+    top_log_probs[rows] -= grown[:, np.newaxis]
+    for row, total, is_known in zip(rows, totals + grown, (left >= _LEAST_LEFT).tolist(), strict=True):
+        top, own = best[row], logits[row]
+        if is_known and factors[row].keys().isdisjoint(top):
             continue
-        own = logits[row]
-        if not is_left[place]:
-            highest = own.max()
-            totals[place] = highest + np.log(np.exp(own - highest).sum())
-        top_ids[row] = best_of(own, len(best))
-        top_log_probs[row] = own[top_ids[row]] - totals[place]
+        if min(map(own.item, top)) < least[row]:  # else what was better than all others still is
+            top = best_of(own, len(top)).tolist()
+        top.sort(key=own.item, reverse=True)
+        top_ids[row] = top
+        highest = own.item(top[0])
+        top_log_probs[row] = own[top] - (total if is_known else highest + np.log(np.exp(own - highest).sum()))
 
 
-def draw_to(
-    logits: NDArray[np.float32],
-    top_ids: NDArray[np.int64],
-    top_log_probs: NDArray[np.float32],
-    drawn: Mapping[int, tuple[int, float]],
-) -> None:
-    """Draws some rows to one token each, in place: CTranslate2's `prefix_bias_beta`.
+def draw_to(step: Step, drawn: Mapping[int, tuple[int, float]]) -> None:
+    """Draws some rows to one token each: CTranslate2's `prefix_bias_beta`.
 
     The token gets a part of all probability beside its share of the rest: so of all logits, its own alone changes.
 
     Args:
-        logits: of a step, [B, V].
-        top_ids: its best tokens, [B, k], best first.
-        top_log_probs: their log-probabilities, [B, k].
         drawn: of some rows the token, and the part: over 0, less than 1.
     """
+    logits, top_ids, top_log_probs = step
     for row, (token, part) in drawn.items():
         own, rest = logits[row], np.log1p(-part)
         total = own[top_ids[row, 0]] - top_log_probs[row, 0]
@@ -151,27 +159,15 @@ def draw_to(
         top_log_probs[row] = own[top_ids[row]] - (total - rest)
 
 
-def log_probs_of(
-    logits: NDArray[np.float32],
-    top_ids: NDArray[np.int64],
-    top_log_probs: NDArray[np.float32],
-    rows: Sequence[int],
-    ids: Sequence[int],
-) -> list[float]:
-    """Returns the log-probability of one token in each of some rows, [n].
+def log_probs_of(step: Step, rows: Sequence[int], ids: Sequence[int]) -> list[float]:
+    """Returns the log-probability of one token in each of some rows, both [n].
 
     A step has the sum over the vocabulary already: what its best token's log-probability is less than its logit. To add
     it up again would take a hundred times as long.
-
-    Args:
-        logits: of the step, [B, V].
-        top_ids: its best tokens, [B, k], best first.
-        top_log_probs: their log-probabilities, [B, k].
-        rows: [n].
-        ids: [n].
     """
-    of = list(rows)
-    log_probs: list[float] = (logits[of, list(ids)] - logits[of, top_ids[of, 0]] + top_log_probs[of, 0]).tolist()
+    logits, top_ids, top_log_probs = step
+    of = np.array(rows)
+    log_probs: list[float] = (logits[of, ids] - logits[of, top_ids[of, 0]] + top_log_probs[of, 0]).tolist()
     return log_probs
 
 

@@ -21,12 +21,8 @@ Sources of the ideas: Anderson et al., "Guided Open Vocabulary Image Captioning 
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
@@ -65,7 +61,6 @@ class TermSearch(BeamSearch):
         top_ids: list[list[int]],
         top_log_probs: list[list[float]],
         wanted_log_probs: Sequence[float] = (),
-        logits: Sequence[NDArray[np.float32]] = (),  # noqa: ARG002  # it draws none
     ) -> list[int]:
         """See `BeamSearch.advance`."""
         if self.num_tokens < len(self._followed):
@@ -86,7 +81,7 @@ class TermSearch(BeamSearch):
                 self._end(candidate)
         chosen = self._choose(candidates)
         self._log_probs = [
-            self._log_probs[parent] + log_prob - self._charge_of(parent, token)
+            self._log_probs[parent] + log_prob - self._charge(parent, token)
             for _, parent, token, log_prob, *_ in chosen
         ]
         self._of_tokens = [self._with(parent, own) for _, parent, _, own, *_ in chosen] if self._of_tokens else []
@@ -139,12 +134,9 @@ class TermSearch(BeamSearch):
         is_end = token == self._eos_id
         ids = [*self._prefixes[parent], *([] if is_end else [token])]
         self._ended[tuple(ids)] = written, self.num_tokens
-        total = self._log_probs[parent] + log_prob - self._charge_of(parent, token)
+        total = self._log_probs[parent] + log_prob - self._charge(parent, token)
         reason = FinishReason.STOP if is_end else FinishReason.LENGTH
         self._finish(ids, total, reason, self._with(parent, log_prob))
-
-    def _charge_of(self, beam: int, token: int) -> float:
-        return self._charge(beam, token) if self._placeholders else 0.0
 
     def _finish_live(self) -> None:
         for prefix, written in zip(self._prefixes, self._written, strict=True):
@@ -239,13 +231,13 @@ class TermSearch(BeamSearch):
         for level in sorted(best_of_level, reverse=True):
             if len(kept) < self._beam_size - 1 and best_of_level[level] < min(kept, default=len(going_on)):
                 kept.add(best_of_level[level])
-        num_alike: Counter[tuple[int, ...]] = Counter()
+        num_alike: dict[tuple[int, ...], int] = {}
         alike: list[int] = []
         for index, (_, parent, token, _, written, _) in enumerate(going_on):
             if len(kept) == self._beam_size:
                 break
             last = (*self._prefixes[parent][1 - _NUM_LAST :], token, written.done)
-            num_alike[last] += 1
+            num_alike[last] = num_alike.get(last, 0) + 1
             if num_alike[last] <= _MOST_ALIKE:
                 kept.add(index)
             elif index not in kept:

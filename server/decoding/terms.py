@@ -106,6 +106,7 @@ class TermTrie:
         self.word_parts = terms.word_parts
         self._all = (1 << len(terms.forms)) - 1
         self._replaced = terms.replaced.words
+        self._firsts: list[frozenset[int]] = []  # of each term the tokens with which its forms begin
         self.gone = terms.replaced.gone.difference(form[0] for forms in terms.forms for form in forms)
         self._children: list[dict[int, int]] = [{}]
         self._least: dict[int, float] = {}  # what the next token of a form has cost the beam that it fits best
@@ -116,6 +117,7 @@ class TermTrie:
         ends: dict[int, Form] = {}
         joined = terms.joined or ((),) * len(terms.forms)
         for index, (forms, longer, replaced) in enumerate(zip(terms.forms, joined, terms.replaced.words, strict=True)):
+            self._firsts.append(frozenset(form[0] for form in (*forms, *longer)))
             for own, marks in ((forms, self._ends), (longer, self._joins)):
                 for form in own:
                     nodes = self._add(form, 1 << index)
@@ -281,8 +283,7 @@ class TermTrie:
         nearest: dict[int, tuple[int, int, frozenset[int]]] = {}  # of each token the first word that is still to come
         for index, words in enumerate(self._replaced):
             if words and not done >> index & 1:
-                below = self._children[0].items()
-                first = frozenset(token for token, child in below if self._below[child] >> index & 1)
+                first = self._firsts[index]
                 for word in words:
                     is_next = word.token not in nearest or word.place < nearest[word.token][0]
                     if word.token not in first and is_next and prefix.count(word.token) == word.num_before:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from server.decoding.result import Result
+from server.decoding.steered_step import change_step
+from server.decoding.steering import Step
 from server.engine.aligning import Group, align, needs_attention
 from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
@@ -15,7 +17,6 @@ from server.engine.failing import Faults, end_over, fail
 from server.engine.row_plan import RowPlan
 from server.engine.rows import Rows
 from server.engine.sentence import Sentence
-from server.engine.steered import advance_steered
 from server.errors import TranslationError
 from server.network import Decoder, OutOfMemory, Runner, StepKind
 from server.telemetry.model_metrics import ModelMetrics
@@ -194,7 +195,6 @@ class Batch:
             running = self.plan.running
             self.fail(error, running[len(running) // 2 :])
             return None
-        self._rows.advance(top_ids[:, 0])
         self._metrics.step_duration_seconds.observe(self._clock() - started)
         self._metrics.batch_rows.observe(num_rows)
         return top_ids, top_log_probs
@@ -204,46 +204,43 @@ class Batch:
     ) -> list[Sentence]:
         """Gives each search its tokens, and returns the sentences that are finished."""
         is_finite = np.isfinite(top_log_probs)
-        all_finite = is_finite.all()
+        if not is_finite.all():
+            broken = [sentence for sentence in self.plan.running if not is_finite[sentence.rows].all()]
+            self.fail(FloatingPointError("log-probabilities that are not finite"), broken)
+        wanted = self._steer(top_ids, top_log_probs, decoder)
+        self._rows.advance(top_ids[:, 0])
         ids, log_probs = top_ids.tolist(), top_log_probs.tolist()
         finished: list[Sentence] = []
-        broken: list[Sentence] = []
-        steered: list[Sentence] = []
         for sentence in self.plan.running:
-            rows = sentence.rows
-            if not all_finite and not is_finite[rows].all():
-                broken.append(sentence)
-            elif sentence.search.is_greedy:
-                if not sentence.search.advance_greedily(ids[rows[0]][0], log_probs[rows[0]][0]):
+            search, rows = sentence.search, sentence.rows
+            if search.is_greedy:
+                if not search.advance_greedily(ids[rows[0]][0], log_probs[rows[0]][0]):
                     finished.append(sentence)
-            elif sentence.search.wanted or sentence.search.is_steered:
-                steered.append(sentence)
-            elif parents := sentence.search.advance([ids[row] for row in rows], [log_probs[row] for row in rows]):
+            elif parents := search.advance(
+                [ids[row] for row in rows], [log_probs[row] for row in rows], wanted.get(sentence, ())
+            ):
                 self._parents[sentence] = parents
             else:
                 finished.append(sentence)
-        if broken:
-            self.fail(FloatingPointError("log-probabilities that are not finite"), broken)
-        return finished + self._steer(steered, top_ids, top_log_probs, decoder) if steered else finished
+        return finished
 
     def _steer(
-        self,
-        sentences: list[Sentence],
-        top_ids: NDArray[np.int64],
-        top_log_probs: NDArray[np.float32],
-        decoder: Decoder,
-    ) -> list[Sentence]:
-        """Gives each search its tokens and what else it wants, and returns the sentences that are finished.
+        self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32], decoder: Decoder
+    ) -> dict[Sentence, list[float]]:
+        """Lets options change the step in place; returns the log-probabilities that searches want.
 
-        If that fails, they are answered with an error.
+        If that fails, the sentences whose searches ask for it are answered with an error.
         """
+        asking = [each for each in self.plan.running if each.search.is_steered or each.search.wanted]
+        if not asking:
+            return {}
         try:
-            parents = advance_steered(sentences, top_ids, top_log_probs, decoder)
+            searches = [(sentence.search, sentence.rows) for sentence in asking]
+            found = change_step(searches, Step(decoder.logits(), top_ids, top_log_probs))
         except Exception as error:  # noqa: BLE001  # as in step
-            self.fail(error, sentences)
-            return []
-        self._parents |= {sentence: own for sentence, own in parents.items() if own}
-        return [sentence for sentence, own in parents.items() if not own]
+            self.fail(error, asking)
+            return {}
+        return dict(zip(asking, found, strict=True))
 
     def _held_back(self, finished: list[Sentence], decoder: Decoder) -> list[Sentence]:
         """Puts the finished sentences that ask for it among those to be aligned, and returns the others."""

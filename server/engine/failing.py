@@ -42,7 +42,6 @@ class Faults:
             self.has_lost_device = True
             answer = NotServing("the server has lost its device; the request may be sent again")
         if isinstance(error, OutOfMemory):
-            self._metrics.count_refusal("memory")
             answer = Overloaded("there is no memory for this sentence beside the others that run", "memory")
         answer.cause = str(error)
         self.count += 1

@@ -34,6 +34,7 @@ class KserveHandlers:
         memory: counts the memory of all requests.
         running: says when the server shuts down.
         is_ready: says whether requests for a model are welcome; with an empty name, whether any are.
+        count_refusal: counts a refused request of a stream, by its reason; the call itself goes on.
     """
 
     def __init__(
@@ -43,12 +44,14 @@ class KserveHandlers:
         memory: MemoryBudget,
         running: RunningCalls,
         is_ready: Callable[[str], bool],
+        count_refusal: Callable[[str], None],
     ) -> None:
         self._api = api
         self._intake = intake
         self._memory = memory
         self._running = running
         self._is_ready = is_ready
+        self._count_refusal = count_refusal
 
     async def server_live(self, _: kserve.ServerLiveRequest, __: float | None) -> kserve.ServerLiveResponse:
         """Says that the server answers."""
@@ -127,6 +130,7 @@ class KserveHandlers:
                     async for response in responses:
                         yield response
         except Overloaded as error:
+            self._count_refusal(error.reason)
             yield front.write_stream_error(asked, f"{error}; try again in {error.retry_after_seconds:.1f} seconds")
         except TranslationError as error:
             told = f"{error}; request id {request_id.get()}" if error.code.is_ours else str(error)
@@ -149,11 +153,16 @@ class KserveHandlers:
 
 
 def kserve_service(
-    api: Api, intake: Intake, memory: MemoryBudget, running: RunningCalls, is_ready: Callable[[str], bool]
+    api: Api,
+    intake: Intake,
+    memory: MemoryBudget,
+    running: RunningCalls,
+    is_ready: Callable[[str], bool],
+    count_refusal: Callable[[str], None],
 ) -> FrontService:
     """Returns the service that a gRPC server registers; arguments are those of `KserveHandlers`."""
     unary, stream = grpc.stream_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
-    handlers = KserveHandlers(api, intake, memory, running, is_ready)
+    handlers = KserveHandlers(api, intake, memory, running, is_ready, count_refusal)
     methods = {
         "ServerLive": unary(parsed(kserve.ServerLiveRequest, handlers.server_live, intake)),
         "ServerReady": unary(parsed(kserve.ServerReadyRequest, handlers.server_ready, intake)),

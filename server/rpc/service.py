@@ -42,6 +42,7 @@ class TranslationService:
         self._intake = intake
         self._memory = translator.memory
         self._running = running
+        self._count_refusal = translator.metrics.count_refusal
         self._bulk = BulkHandler(translator, intake, running)
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
@@ -82,5 +83,5 @@ class TranslationService:
         return (
             *google_services(api, intake),
             riva_service(api, intake),
-            kserve_service(api, intake, self._memory, self._running, is_ready),
+            kserve_service(api, intake, self._memory, self._running, is_ready, self._count_refusal),
         )

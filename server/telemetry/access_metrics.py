@@ -4,11 +4,16 @@ from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter
 
-from server.errors import Code
+from server.errors import REJECT_REASONS, Code
 from server.telemetry.metric_factory import MetricFactory
 
 RELOADED = ("certificates", "keys", "admin-keys", "server-certificates")  # the last are a gateway's
 OUTCOMES = ("ok", "refused", "failed")
+_REFUSED = (
+    "Calls that ended with RESOURCE_EXHAUSTED: too many sentences or tokens wait, or are being split; the answer would"
+    " be too late (deadline); there is no memory; the message did not come in time (unfinished); the tenant's quota is"
+    " used up; at a gateway, its server refused the call (elsewhere)."
+)
 
 
 class AccessMetrics:
@@ -38,6 +43,8 @@ class AccessMetrics:
         self.tenant_cost_seconds_total = new.counter(
             "tenant_cost_seconds", "Predicted time on one lane of the requests that were accepted.", "tenant"
         )
+        refused = new.counter("queue_rejected", _REFUSED, "reason")
+        self._refused = {reason: refused.labels(reason) for reason in REJECT_REASONS}
         self._ended: dict[tuple[str, str], Counter] = {}
         self.tls_certificate_expiry_timestamp_seconds.set(float("nan"))
         for files in RELOADED:
@@ -56,6 +63,10 @@ class AccessMetrics:
         """Counts a change of files, and says whether the last is in force."""
         self.last_reload_successful.labels(files).set(is_successful)
         self.reloads_total.labels(files, "ok" if is_successful else "failed").inc()
+
+    def count_refusal(self, reason: str) -> None:
+        """Counts a call that was refused; `reason` is one of `REJECT_REASONS`."""
+        self._refused[reason].inc()
 
     def count_request(self, tenant: str, code: Code) -> None:
         """Counts the end of a tenant's call."""

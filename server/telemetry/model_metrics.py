@@ -12,7 +12,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from server.errors import REJECT_REASONS, Code
+from server.errors import Code
 from server.telemetry.metric_factory import MetricFactory
 from server.telemetry.translation_metrics import TranslationFamilies, TranslationMetrics
 
@@ -20,10 +20,6 @@ OUTCOMES = ("ok", "cancelled", "deadline", "late", "error")  # late: dropped bef
 _LEFT = (
     "Sentences that left the engine, golden ones that prove it too; late: dropped before a deadline that they would"
     " have missed."
-)
-_REFUSED = (
-    "Calls refused: too many sentences or tokens wait, or are being split; the answer would be too late (deadline);"
-    " there is no memory; the message did not come in time (unfinished); the tenant's quota is used up."
 )
 CACHE_RESULTS = ("hit", "joined", "miss")
 LANE_STATES = ("serving", "suspect", "out")
@@ -120,7 +116,6 @@ class EngineFamilies:
         self.request_source_tokens = new.histogram(
             "request_source_tokens", "Source tokens of one well-formed call, without ends of sentences.", _TOKENS
         )
-        self.queue_rejected = new.counter("queue_rejected", _REFUSED, "reason")
         self.queue_duration_seconds = new.histogram(
             "queue_duration_seconds", "Wait of a sentence for a row of a batch.", _QUEUE_SECONDS
         )
@@ -236,7 +231,6 @@ class ModelMetrics:
         self._wait_prediction_ratio = families.wait_prediction_ratio.labels(model, version)
         self._wasted_tokens = {outcome: families.wasted_tokens.labels(model, version, outcome) for outcome in OUTCOMES}
         self._sentences = {outcome: families.sentences.labels(model, version, outcome) for outcome in OUTCOMES}
-        self._rejected = {reason: families.queue_rejected.labels(model, version, reason) for reason in REJECT_REASONS}
         self._cached = {result: families.sentence_cache.labels(model, version, result) for result in CACHE_RESULTS}
 
     def watch(self, read: Callable[[], EngineLoad]) -> Callable[[], None]:
@@ -271,10 +265,6 @@ class ModelMetrics:
     def observe_queue_wait(self, predicted_seconds: float, real_seconds: float) -> None:
         """Compares a forecast of the time to an answer, greater than 0, with the time that it took."""
         self._wait_prediction_ratio.observe(real_seconds / predicted_seconds)
-
-    def count_refusal(self, reason: str) -> None:
-        """Counts a call that was refused; `reason` is one of `REJECT_REASONS`."""
-        self._rejected[reason].inc()
 
     def count_cached(self, result: str, count: int) -> None:
         """Counts sentences that were looked up; `result` is one of `CACHE_RESULTS`."""

@@ -107,6 +107,8 @@ class Calls:
                 code = error.code
                 error.is_recorded = True
                 _add_reason(error)
+                if isinstance(error, Overloaded):
+                    self._metrics.access.count_refusal(error.reason)
                 raise
             except asyncio.CancelledError:
                 if call.has_expired(transit_seconds(time.monotonic() - started)):

@@ -9,14 +9,14 @@ import functools
 import itertools
 import time
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 from server.decoding.result import Result
 from server.engine.flow import ANYONE, Flow
-from server.errors import Overloaded, TranslationError
+from server.errors import TranslationError
 from server.text.masked import Restored
 from server.text.source import SourceSentence
 from server.translation.answer import TextAnswer, TranslatedSentence, raise_if_all_failed
@@ -26,7 +26,6 @@ from server.translation.observation import observe
 from server.translation.relay import Relay
 from server.translation.restoring import restore
 from server.translation.submission import (
-    FEW_SENTENCES,
     Place,
     Submitted,
     cancel,
@@ -36,9 +35,6 @@ from server.translation.submission import (
 )
 
 _SENTENCES_PER_WAKE = 8  # if neither the caller nor a second engine waits for the first ones
-_FEW_WITH_WORDS = 4  # sentences whose words are looked for on the event loop's thread: of one hostile one for 20 ms
-
-_T = TypeVar("_T")
 
 
 class Job:
@@ -124,27 +120,6 @@ class Job:
                 if (told := answer.note(part.place.sentence)) is not None:
                     yield Place(part.place.text, told)
 
-    async def assemble(self, build: Callable[[], _T], place: Place | None = None) -> _T:
-        """Calls a function that builds the response, on another thread if that takes long.
-
-        Args:
-            build: builds it.
-            place: of the sentence that is in the response; None for all of them.
-        """
-        sentences: Iterable[SourceSentence] = (each for answer in self.answers for each in answer.split.sentences)
-        if place is not None:
-            sentences = (self.answers[place.text].split.sentences[place.sentence],)
-        options = self.routes[0][-1].options
-        have_words = options.with_tokens or options.with_alignment
-        of_sentence = FEW_SENTENCES // _FEW_WITH_WORDS
-        work = 0
-        for sentence in sentences:
-            num_marks = len(sentence.markup.marks) if sentence.markup else 0
-            work += of_sentence + num_marks if have_words or num_marks else 1
-            if work > FEW_SENTENCES:
-                return await asyncio.to_thread(build)
-        return build()
-
     async def _done(self) -> AsyncIterator[Submitted]:
         """Yields every submitted sentence when it is done, those of second legs and second attempts included."""
         for index, part in enumerate(self._parts):
@@ -163,9 +138,7 @@ class Job:
         self._num_running += 1
         if self.growing is not None:
             self.growing[part.future] = part
-        tell = functools.partial(
-            self._tell, part.place, part.source, part.piece, part.before, asyncio.get_running_loop()
-        )
+        tell = functools.partial(self._tell, part.place, part.source, part.piece, part.last, asyncio.get_running_loop())
         part.future.add_done_callback(tell)  # it does not refer to the future: a cycle would wait for the collector
 
     def _tell(
@@ -173,13 +146,13 @@ class Job:
         place: Place,
         source: SourceSentence,
         piece: int | None,
-        before: Submitted | None,
+        last: Submitted | None,
         loop: asyncio.AbstractEventLoop,
         future: Future[Result],
     ) -> None:
         """Puts a finished sentence into the mailbox. It runs on the engine's thread."""
         if not self._is_left:
-            self._completed.put(Submitted(place, source, future, piece, before), loop)
+            self._completed.put(Submitted(place, source, future, piece, last), loop)
 
     def _add(self, answer: TextAnswer, part: Submitted) -> bool:
         """Adds a finished sentence to its text. Returns whether there is a sentence, or a text's failure, to tell."""
@@ -223,11 +196,7 @@ class Job:
             engine = leg.model.engine
             engine.observe_text(len(sentence.candidates[0].text), sum(piece.num_tokens for piece in pieces))
             sources = [pieces[index].source_ids or () for index in waiting]
-            try:
-                futures = engine.submit(sources, leg.options, self._deadline, self._flow)
-            except Overloaded as error:
-                leg.model.metrics.count_refusal(error.reason)
-                raise
+            futures = engine.submit(sources, leg.options, self._deadline, self._flow)
             self._second.setdefault(place.text, []).extend(futures)
             for index, future in zip(waiting, futures, strict=True):
                 self._watch(Submitted(place, pieces[index], future, index))
@@ -242,13 +211,19 @@ class Job:
         return True
 
     def _translated(self, leg: Leg, part: Submitted) -> TranslatedSentence | None:
-        """Returns what a leg has made of a sentence or piece; None if a part is lost and it is submitted again."""
-        result, tokenizer = part.future.result(), leg.model.tokenizer
+        """Returns what a leg has made of a sentence or piece; None if a part is lost and it is submitted again.
+
+        The translation before it counts if another attempt fails, unless the request itself is late.
+        """
+        tokenizer, has_failed = leg.model.tokenizer, False
+        if part.last and isinstance(part.future.exception(), TranslationError) and time.monotonic() < self._deadline:
+            part, has_failed = part.last, True
+        result = part.future.result()
         restored = restore(part.source, result, tokenizer)
-        if self._ask_again(leg, part, restored[0], result):
+        if not has_failed and self._ask_again(leg, part, restored[0], result):
             return None
-        if part.before is not None:
-            last, last_result = part.before, part.before.future.result()
+        if (last := part.without_terms()) is not None:
+            last_result = last.future.result()
             before = restore(last.source, last_result, tokenizer)
             if part.source.num_missing(restored[0]) >= part.source.num_missing(before[0]):  # it was in vain
                 part, result, restored = last, last_result, before
@@ -257,19 +232,18 @@ class Job:
         return sentence
 
     def _ask_again(self, leg: Leg, part: Submitted, restored: Restored, result: Result) -> bool:
-        """Submits a sentence again if it lacks a part or a term. Returns False if it does not, or there is no room."""
+        """Submits a sentence again if it lacks a part or a term. Returns False if it does not, or it is not taken."""
         source = leg.ask_again(part.source, restored, result.hypotheses[0], result.attention)
         if source is None:
             return False
         try:
             ids = [source.source_ids or ()]
             (future,) = leg.model.engine.submit(ids, leg.options_for(source), self._deadline, self._flow)
-        except Overloaded:  # the first translation has every part, if not in its best place
+        except TranslationError:  # the first translation has every part, if not in its best place
             return False
         leg.model.metrics.translations.repeated_total.inc()
         self._second.setdefault(part.place.text, []).append(future)
-        is_first = part.source.replaced is None and source.replaced is not None
-        self._watch(Submitted(part.place, source, future, part.piece, part if is_first else part.before))
+        self._watch(Submitted(part.place, source, future, part.piece, part))
         return True
 
 

@@ -32,14 +32,23 @@ class Submitted(NamedTuple):
         source: the sentence as the engine was shown it.
         future: ends with the translation.
         piece: the number of the piece on the second leg; None on the first leg.
-        before: the same sentence as it was submitted last without its terms, if it is submitted with them.
+        last: the same sentence as it was submitted before, and translated, if this is another attempt.
     """
 
     place: Place
     source: SourceSentence
     future: Future[Result]
     piece: int | None = None
-    before: "Submitted | None" = None
+    last: "Submitted | None" = None
+
+    def without_terms(self) -> "Submitted | None":
+        """Returns the last attempt without terms, if this one is a search for them; else None."""
+        if self.source.replaced is None:
+            return None
+        before = self.last
+        while before is not None and before.source.replaced is not None:
+            before = before.last
+        return before
 
 
 async def submit_first(answers: Sequence[TextAnswer], deadline: float, flow: Flow) -> list[Submitted]:

@@ -23,11 +23,11 @@ from server.text.splitter import Splitter
 from server.translation.answer import TextAnswer, raise_if_all_failed
 from server.translation.detection import HINT, DetectedLanguage, LanguageDetection
 from server.translation.job import Job, start_job
-from server.translation.legs import TextGroup, group_texts
 from server.translation.mailbox import Doorbell
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.pairs import direct_routes, encode_pairs
 from server.translation.prefixes import add_prefixes, check_prefixes
+from server.translation.quota import charge, give_back
 from server.translation.refusals import Refusals
 from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Routes, TextRoute, choose_routes
@@ -39,9 +39,8 @@ from server.translation.rules import (
     check_texts,
     check_traffic_key,
 )
+from server.translation.text_groups import TextGroup, group_texts
 from server.translation.type_rules import check_partial_text, check_type
-
-_KNOWN_QUOTA_SECONDS = 0.1  # for which a used-up quota refuses the tenant's next calls too; they may cost less
 
 
 class Translator:
@@ -58,6 +57,7 @@ class Translator:
 
     Attributes:
         detection: detects languages that requests leave open.
+        metrics: as given.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Translator:
         self.glossaries = glossaries or Glossaries()
         self.detection = LanguageDetection(memory)
         self._beam_size = beam_size
-        self._metrics = metrics
+        self.metrics = metrics
         self._splitter = Splitter()
         self._refusals = Refusals()
         self._doorbell = Doorbell()
@@ -97,12 +97,8 @@ class Translator:
         if not self.catalogue.is_open:
             return  # then `accept` raises NotServing
         seconds = self.max_request_seconds if remaining is None else min(remaining, self.max_request_seconds)
-        try:
-            _charge(tenant, 0.0)
-            self._refusals.check(tenant, time.monotonic() + seconds)
-        except Overloaded as error:
-            self.catalogue.models[0].metrics.count_refusal(error.reason)
-            raise
+        charge(tenant, 0.0)
+        self._refusals.check(tenant, time.monotonic() + seconds)
 
     async def accept(self, request: TranslationRequest) -> Job:
         """Checks a request, splits its texts into sentences and submits these to the engines.
@@ -141,11 +137,9 @@ class Translator:
             try:
                 job = await self._accept(request, routes, used, deadline, held)
             except Overloaded as error:
-                if not request.is_bulk:
-                    used[names[0]].metrics.count_refusal(error.reason)
-                    # Among several versions, the next call may go to one that is not busy.
-                    if self.catalogue.num_versions == 1 or error.reason == "quota":
-                        self._refusals.note(request.tenant, request.priority, deadline, error)
+                # Among several versions, the next call may go to one that is not busy.
+                if not request.is_bulk and (self.catalogue.num_versions == 1 or error.reason == "quota"):
+                    self._refusals.note(request.tenant, request.priority, deadline, error)
                 raise
             job.held.push(held.pop_all())
         return job
@@ -165,7 +159,7 @@ class Translator:
         """
         check_texts(len(texts))
         check_type(mime_type)
-        _charge(tenant, 0.0)
+        charge(tenant, 0.0)
         codes = list(dict.fromkeys(code for each in self._table().manifests for code in each.source_codes))
         first = DetectedLanguage(codes[0], 0.0)
         if len(codes) == 1:
@@ -195,7 +189,7 @@ class Translator:
         for group in groups:
             check_prefixes(request, group.legs)
         options = groups[0].legs[-1].options
-        _charge(request.tenant, 0.0)  # refuses a tenant in debt at once
+        charge(request.tenant, 0.0)  # refuses a tenant in debt at once
         check_answer(sum(group.num_characters for group in groups), options.num_hypotheses)
         # Asked before the texts are split, so that a full server does not split texts that it refuses.
         flow = Flow(name=request.tenant.name, weight=request.tenant.weight, rank=request.priority)
@@ -226,13 +220,13 @@ class Translator:
         num_marks = sum(len(sentence.markup.marks) for sentence in sentences if sentence.markup is not None)
         need = sentences_need(num_stays, options.num_hypotheses, num_marks, num_nodes)
         held.enter_context(self.memory.hold(need, is_more=True))
-        _charge(request.tenant, cost)
+        charge(request.tenant, cost)
         try:
             job = await start_job(answers, deadline, request.arrived, self._doorbell, flow)
         except TranslationError:
-            _give_back(request.tenant, cost)
+            give_back(request.tenant, cost)
             raise
-        self._metrics.tenant_cost_seconds_total.labels(request.tenant.name).inc(cost)
+        self.metrics.tenant_cost_seconds_total.labels(request.tenant.name).inc(cost)
         return job
 
     async def _split(
@@ -278,18 +272,3 @@ def _count(
     if code is Code.CANCELLED and now >= request.deadline - transit_seconds(now - request.arrived):
         code = Code.DEADLINE_EXCEEDED
     model.metrics.count_request(code, now - request.arrived)
-
-
-def _charge(tenant: Tenant, cost: float) -> None:
-    """Takes a request's cost, in seconds of one lane, from the quota. Raises Overloaded if the quota is used up."""
-    wait = tenant.bucket.take(cost) if tenant.bucket else 0.0
-    if wait > 0:
-        raise Overloaded(
-            f"the quota of tenant {tenant.name} is used up", "quota", wait, min(wait, _KNOWN_QUOTA_SECONDS)
-        )
-
-
-def _give_back(tenant: Tenant, cost: float) -> None:
-    """Gives back the cost of a request that the engine did not take."""
-    if tenant.bucket:
-        tenant.bucket.give_back(cost)

@@ -15,62 +15,25 @@ import argparse
 import contextlib
 import dataclasses
 import itertools
-import json
 import math
-import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import CollectorRegistry
-
-from export.aligner import write_aligner
-from export.probe_bundle import write_manifest
 from export.restore import read_checkpoint
 from export.verify import NEAR_TIE
-from model.checkpoint import Checkpoint
-from server.bundle.alignment import Alignment, Head
-from server.bundle.bundle import open_bundle
-from server.decoding.options import DecodingOptions
+from tests.acceptance.options_systems import MOST_TOKENS, Hypotheses, Ours, Theirs, Way
 from tests.acceptance.report import EXIT_TOOL_MISSING, Check, print_checks
 from tests.acceptance.server_process import BUILTIN_BUNDLE
-from tests.bench.shortlist import random_shortlist
-from tests.bench.systems import Ids, Settings, has_ctranslate2, open_engine
+from tests.bench.systems import Ids, has_ctranslate2
 from tests.bench.text import DEFAULT_TEXT, read_text
 
-_MOST_TOKENS = 160  # of a translation; one as long as that is left out, as the systems count its end differently
-_PRECISION = "cpu-fp32"
-_Hypotheses = list[tuple[tuple[int, ...], float]]  # ids and score of each
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Way:
-    """How sentences are translated.
-
-    Attributes:
-        ours, theirs: options; phrases are filled in.
-        beam_sizes: each is tried.
-        with_prefixes: whether translations begin with given ids.
-        is_judged: whether ids must be equal.
-        num_hypotheses: that are compared.
-        one_by_one: whether CTranslate2 has to translate one sentence at a time, because its padding counts otherwise.
-    """
-
-    name: str
-    ours: dict[str, Any] = dataclasses.field(default_factory=dict)
-    theirs: dict[str, Any] = dataclasses.field(default_factory=dict)
-    beam_sizes: tuple[int, ...] = (1, 4)
-    with_prefixes: bool = False
-    is_judged: bool = True
-    num_hypotheses: int = 1
-    one_by_one: bool = False
-
-
-def _same(name: str, beam_sizes: tuple[int, ...] = (1, 4), **options: Any) -> _Way:
+def _same(name: str, beam_sizes: tuple[int, ...] = (1, 4), **options: Any) -> Way:
     """Returns a way whose options have the same names in both systems."""
-    return _Way(name=name, ours=options, theirs=options, beam_sizes=beam_sizes)
+    return Way(name=name, ours=options, theirs=options, beam_sizes=beam_sizes)
 
 
 _ALTERNATIVES = {"return_alternatives": True}
@@ -79,11 +42,11 @@ _WAYS = [
     _same("repetition_penalty 1.3", repetition_penalty=1.3),
     _same("no_repeat_ngram_size 1", no_repeat_ngram_size=1),
     _same("no_repeat_ngram_size 2", no_repeat_ngram_size=2),
-    _Way(name="min_output_tokens 30", ours={"min_output_tokens": 30}, theirs={"min_decoding_length": 30}),
-    _Way(name="suppress", ours={"suppressed": ()}, theirs={"suppress_sequences": ()}),
+    Way(name="min_output_tokens 30", ours={"min_output_tokens": 30}, theirs={"min_decoding_length": 30}),
+    Way(name="suppress", ours={"suppressed": ()}, theirs={"suppress_sequences": ()}),
     _same("patience 2", (4,), patience=2.0),
     _same("patience 1.6, length_penalty 0.5", (2, 4), patience=1.6, length_penalty=0.5),
-    _Way(
+    Way(
         name="all",
         ours={"suppressed": (), "repetition_penalty": 1.1, "no_repeat_ngram_size": 2, "min_output_tokens": 30},
         theirs={
@@ -93,22 +56,22 @@ _WAYS = [
             "min_decoding_length": 30,
         },
     ),
-    _Way(name="target_prefix", beam_sizes=(1, 2, 4), with_prefixes=True),
-    _Way(
+    Way(name="target_prefix", beam_sizes=(1, 2, 4), with_prefixes=True),
+    Way(
         name="target_prefix, min_output_tokens 30, repetition_penalty 1.3",
         ours={"min_output_tokens": 30, "repetition_penalty": 1.3},
         theirs={"min_decoding_length": 30, "repetition_penalty": 1.3},
         with_prefixes=True,
     ),
-    _Way(name="return_alternatives", ours=_ALTERNATIVES, theirs=_ALTERNATIVES, num_hypotheses=4),
-    _Way(
+    Way(name="return_alternatives", ours=_ALTERNATIVES, theirs=_ALTERNATIVES, num_hypotheses=4),
+    Way(
         name="return_alternatives, target_prefix",
         ours=_ALTERNATIVES,
         theirs=_ALTERNATIVES,
         with_prefixes=True,
         num_hypotheses=4,
     ),
-    _Way(
+    Way(
         # CTranslate2 4.8 ends the process where no token is as probable, as behind a whole translation.
         name="return_alternatives, min_alternative_expansion_prob 0.01",
         ours=_ALTERNATIVES | {"min_alternative_expansion_prob": 0.01},
@@ -116,7 +79,7 @@ _WAYS = [
         num_hypotheses=4,
     ),
     *(
-        _Way(
+        Way(
             name=f"prefix_bias_beta {beta}",
             ours={"prefix_bias_beta": beta},
             theirs={"prefix_bias_beta": beta},
@@ -126,18 +89,18 @@ _WAYS = [
         )
         for beta, beam_sizes, is_judged in ((0.3, (1,), True), (0.7, (1,), True), (0.3, (4,), False))
     ),
-    _Way(
+    Way(
         name="min_length_ratio 1.2",
         ours={"min_length_ratio": 1.2},
         theirs={"min_decoding_length": lambda tokens: math.ceil(1.2 * tokens - 1e-4) - 1},
     ),
-    _Way(
+    Way(
         name="max_length_ratio 0.8",
         ours={"max_length_ratio": 0.8},
         theirs={"max_decoding_length": lambda tokens: max(2, math.floor(0.8 * tokens + 1e-4))},
     ),
     *(
-        _Way(
+        Way(
             name=f"coverage_penalty {penalty}",
             ours={"coverage_penalty": penalty},
             theirs={"coverage_penalty": penalty},
@@ -163,10 +126,11 @@ def main() -> int:
     checkpoint = read_checkpoint(BUILTIN_BUNDLE)
     sources = read_text(DEFAULT_TEXT, checkpoint.tokenizer).source_ids[: arguments.sentences]
     checks: list[Check] = []
-    with tempfile.TemporaryDirectory() as work, contextlib.closing(_Ours(Path(work) / "bundle")) as ours:
-        theirs = _Theirs(checkpoint, Path(work) / "model")
-        phrases = _phrases([best for ((best, _), *_) in ours.translate(sources, _Way(name=""), 1)])
-        prefixes = _prefixes([each[-1][0] for each in ours.translate(sources, _Way(name="", num_hypotheses=4), 4)])
+    usual: dict[int, list[Hypotheses]] = {}  # translations without options, by the beam size
+    with tempfile.TemporaryDirectory() as work, contextlib.closing(Ours(Path(work) / "bundle")) as ours:
+        theirs = Theirs(checkpoint, Path(work) / "model")
+        phrases = _phrases([best for ((best, _), *_) in ours.translate(sources, Way(name=""), 1)])
+        prefixes = _prefixes([each[-1][0] for each in ours.translate(sources, Way(name="", num_hypotheses=4), 4)])
         for way in _WAYS:
             own = _with(way, phrases)
             for beam_size in way.beam_sizes if arguments.only in way.name else ():
@@ -174,16 +138,17 @@ def main() -> int:
                 mine = ours.translate(sources, own, beam_size, given)
                 other = theirs.translate(sources, own, beam_size, given)
                 checks.append(_check(f"{way.name}, beam {beam_size}", mine, other, arguments.show, way.is_judged))
-                usual = ours.translate(
-                    sources, _Way(name="", num_hypotheses=way.num_hypotheses), max(beam_size, way.num_hypotheses)
-                )
-                num_changed = sum(before[0][0] != after[0][0] for before, after in zip(usual, mine, strict=True))
+                print(*dataclasses.astuple(checks[-1])[:2], file=sys.stderr, flush=True)
+                width = max(beam_size, way.num_hypotheses)
+                if width not in usual:
+                    usual[width] = ours.translate(sources, Way(name=""), width)
+                num_changed = sum(before[0][0] != after[0][0] for before, after in zip(usual[width], mine, strict=True))
                 is_useful = None if way.name == "none" else num_changed > 0
                 checks.append(Check("  translations that it changes", str(num_changed), "some", is_useful))
     return print_checks(checks)
 
 
-def _with(way: _Way, phrases: tuple[tuple[int, ...], ...]) -> _Way:
+def _with(way: Way, phrases: tuple[tuple[int, ...], ...]) -> Way:
     ours = way.ours | ({"suppressed": phrases} if "suppressed" in way.ours else {})
     theirs = way.theirs | ({"suppress_sequences": phrases} if "suppress_sequences" in way.theirs else {})
     return dataclasses.replace(way, ours=ours, theirs=theirs)
@@ -203,7 +168,7 @@ def _prefixes(translations: Sequence[Ids]) -> list[tuple[int, ...]]:
     ]
 
 
-def _check(name: str, ours: list[_Hypotheses], theirs: list[_Hypotheses], show: int, is_judged: bool) -> Check:
+def _check(name: str, ours: list[Hypotheses], theirs: list[Hypotheses], show: int, is_judged: bool) -> Check:
     num_equal = num_ties = num_cut = 0
     furthest = 0.0
     for number, (own, others) in enumerate(zip(ours, theirs, strict=True)):
@@ -212,7 +177,7 @@ def _check(name: str, ours: list[_Hypotheses], theirs: list[_Hypotheses], show: 
         furthest = max(furthest, *(abs(mine[1] - other[1]) for mine, other in pairs if mine[0] == other[0]), 0.0)
         if not different:
             num_equal += 1
-        elif max(len(ids) for pair in different for ids, _ in pair) >= _MOST_TOKENS - 1:
+        elif max(len(ids) for pair in different for ids, _ in pair) >= MOST_TOKENS - 1:
             num_cut += 1
         elif all(abs(mine[1] - other[1]) <= NEAR_TIE for mine, other in different):
             num_ties += 1
@@ -222,101 +187,6 @@ def _check(name: str, ours: list[_Hypotheses], theirs: list[_Hypotheses], show: 
     measured = f"{num_equal} of {len(ours)} equal, {num_ties} near-ties, {num_cut} cut; scores within {furthest:.1e}"
     is_equal = num_equal + num_ties + num_cut == len(ours) and num_equal >= 0.95 * len(ours) and furthest <= NEAR_TIE
     return Check(name, measured, "all", is_equal if is_judged else None)
-
-
-class _Ours:
-    """Our engine.
-
-    Args:
-        path: of a bundle, which is made: the built-in one, aligned as CTranslate2 does.
-    """
-
-    def __init__(self, path: Path) -> None:
-        shutil.copytree(BUILTIN_BUNDLE, path)
-        bundle = open_bundle(path, _PRECISION)
-        manifest = bundle.manifest
-        alignment = Alignment(
-            heads=(Head(manifest.dimensions.decoder_layers - 1, 0, False),), error_rate=0.0, num_sentences=0
-        )
-        variants = dict(manifest.variants)
-        variants[_PRECISION] = write_aligner(path / _PRECISION, variants[_PRECISION], alignment.heads)
-        write_manifest(bundle, dataclasses.replace(manifest, alignment=alignment, variants=variants))
-        self._engine = open_engine(
-            Settings(system="ours", path=str(path), precision=_PRECISION, batch=32), CollectorRegistry()
-        )
-        self._engine.start()
-
-    def translate(
-        self, sources: Sequence[Ids], way: _Way, beam_size: int, prefixes: Sequence[Ids] | None = None
-    ) -> list[_Hypotheses]:
-        asked = DecodingOptions(
-            beam_size=beam_size, num_hypotheses=way.num_hypotheses, max_output_tokens=_MOST_TOKENS, **way.ours
-        )
-        options = [dataclasses.replace(asked, target_prefix=tuple(ids)) for ids in prefixes or [()] * len(sources)]
-        futures = [
-            future
-            for ids, own in zip(sources, options, strict=True)
-            for future in self._engine.submit([ids], own, None)
-        ]
-        return [[(each.ids, each.score) for each in future.result().hypotheses] for future in futures]
-
-    def close(self) -> None:
-        self._engine.stop()
-
-
-class _Theirs:
-    def __init__(self, checkpoint: Checkpoint, path: Path) -> None:
-        import ctranslate2  # noqa: PLC0415
-
-        from tests.bench.conversion import convert  # noqa: PLC0415  # needs ctranslate2, too
-
-        convert(checkpoint.build_model(), path, "float32", random_shortlist(checkpoint.config, seed=1))
-        self._translator = ctranslate2.Translator(str(path), compute_type="float32", intra_threads=2)
-        self._tokens: list[str] = json.loads((path / "shared_vocabulary.json").read_text(encoding="utf-8"))
-        self._end: str = json.loads((path / "config.json").read_text(encoding="utf-8"))["eos_token"]
-
-    def translate(
-        self, sources: Sequence[Ids], way: _Way, beam_size: int, prefixes: Sequence[Ids] | None = None
-    ) -> list[_Hypotheses]:
-        ids = {name: token for token, name in enumerate(self._tokens)}
-        found: list[_Hypotheses] = [[]] * len(sources)
-        for numbers, options in self._batches(sources, way):
-            results = self._translator.translate_batch(
-                [self._named(sources[number]) for number in numbers],
-                None if prefixes is None else [self._named(prefixes[number]) for number in numbers],
-                **{"min_decoding_length": 0, "max_decoding_length": _MOST_TOKENS} | options,
-                beam_size=beam_size,
-                num_hypotheses=way.num_hypotheses,
-                max_input_length=0,
-                return_end_token=True,  # so that it counts in the length
-                return_scores=True,
-                batch_type="tokens",
-                max_batch_size=2048,
-            )
-            for number, result in zip(numbers, results, strict=True):
-                found[number] = [
-                    (tuple(ids[name] for name in names if name != self._end), score)
-                    for names, score in zip(result.hypotheses, result.scores, strict=True)
-                ]
-        return found
-
-    def _batches(self, sources: Sequence[Ids], way: _Way) -> Iterator[tuple[list[int], dict[str, Any]]]:
-        """Yields the numbers of sentences that share a call, and its options: lengths may depend on the source's."""
-        options = dict(way.theirs)
-        if "suppress_sequences" in options:
-            options["suppress_sequences"] = [self._named(phrase) for phrase in options["suppress_sequences"]]
-        all_numbers = range(len(sources))
-        if way.one_by_one:
-            yield from (([number], options) for number in all_numbers)
-        elif any(map(callable, options.values())):
-            for length in sorted(set(map(len, sources))):
-                own = {name: value(length) if callable(value) else value for name, value in options.items()}
-                yield [number for number in all_numbers if len(sources[number]) == length], own
-        else:
-            yield list(all_numbers), options
-
-    def _named(self, ids: Ids) -> list[str]:
-        return [self._tokens[token] for token in ids]
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def measure(plan: Plan) -> Iterator[Check]:
 def _checks(name: str, system: Bench, outcomes: Outcomes, multiple: float) -> Iterator[Check]:
     share = outcomes.goodput / system.saturation
     least = _LEAST_GOODPUT.get(multiple)
-    yield from system.judged(name, outcomes, {*OVERLOAD_CODES, *(_GRPCS_OWN if multiple > _MOST_REFUSED else ())})
+    yield system.judged(name, outcomes, {*OVERLOAD_CODES, *(_GRPCS_OWN if multiple > _MOST_REFUSED else ())})
     yield Check(
         f"{name}: goodput",
         f"{share:.0%} of saturation ({outcomes.goodput:.0f}/s), {outcomes.offered:.0f} calls/s offered",

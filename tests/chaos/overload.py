@@ -34,7 +34,7 @@ def measure(plan: Plan) -> Iterator[Check]:
     with bench(plan) as system:
         system.measure_saturation(3.0)  # warms both up
         saturated = system.measure_saturation(plan.calm_seconds)
-        yield from system.judged("saturation", saturated, _CODES)
+        yield system.judged("saturation", saturated, _CODES)
         yield Check(
             "saturation, closed loop",
             f"{system.saturation:.0f} sentences/s; client {saturated.client_load:.0%} of a core",
@@ -79,7 +79,7 @@ def _overload_checks(name: str, system: Bench, outcomes: Outcomes, multiple: flo
     left = 1.0 - len(refused) / outcomes.seconds * _REFUSAL_SECONDS if has_to_refuse else 1.0
     p99, refused_p99 = percentile(outcomes.latencies(), 99), percentile(refused, 99)
     counts = ", ".join(f"{code} {count}" for code, count in outcomes.journal.counts().most_common())
-    yield from system.judged(name, outcomes, _CODES | ({"UNAVAILABLE"} if system.front_pid else set()))
+    yield system.judged(name, outcomes, _CODES | ({"UNAVAILABLE"} if system.front_pid else set()))
     yield Check(
         f"{name}: goodput",
         f"{share:.1%} of saturation ({outcomes.goodput:.0f} of {system.saturation:.0f}/s), "
@@ -132,7 +132,7 @@ def _quick(options: Options) -> Iterator[Check]:
         system.measure_saturation(4.0)
         with watched_health(system.server) as health:
             outcomes = system.overload(5.0, 5.0, with_retries=False)
-        yield from system.judged("5x", outcomes, _CODES)
+        yield system.judged("5x", outcomes, _CODES)
     yield told("5x: goodput", f"{outcomes.goodput / system.saturation:.0%} of saturation")
     without = outcomes.num_without_pushback
     yield Check("5x: refusals without pushback", str(without), "0", without == 0)

@@ -50,6 +50,7 @@ def test_a_settings_range_and_choices_are_told() -> None:
     page = settings_page()
 
     assert "`BABELSERVE_MAX_ROWS` | whole number, 1 to 4,096 | `128` |" in page
+    assert "`BABELSERVE_HTTP_PORT` | whole number, 0 to 65,535 | |" in page.replace("|  |", "| |")
     assert "`BABELSERVE_DEVICE` | `auto`, `cpu`, `cuda` | `auto` |" in page
     assert "`BABELSERVE_BUNDLE` | path | the built-in model |" in page
 

@@ -9,7 +9,8 @@ import pytest
 from server.decoding.alternative_search import AlternativeSearch
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import Hypothesis
-from server.decoding.steering import best_of, log_probs_of, steer
+from server.decoding.steered_step import change_step
+from server.decoding.steering import Step, best_of
 from tests.server.decoding.test_beam_search import BOS, EOS, VOCAB, log_probs_after, run
 
 
@@ -22,11 +23,7 @@ def alternatives(seed: int, *, max_tokens: int = 9, **options: Any) -> list[Hypo
         logits = np.array([log_probs_after(ids, seed, 0.1) for ids in fed], np.float32)
         top_ids = np.array([best_of(row, search.top_k) for row in logits])
         top_log_probs = np.take_along_axis(logits, top_ids, axis=1)
-        if factors := {row: own for row, own in enumerate(search.factors()) if own}:
-            steer(logits, top_ids, top_log_probs, factors)
-        wanted = (
-            log_probs_of(logits, top_ids, top_log_probs, *zip(*search.wanted, strict=True)) if search.wanted else []
-        )
+        (wanted,) = change_step([(search, range(len(logits)))], Step(logits, top_ids, top_log_probs))
         parents = search.advance(top_ids.tolist(), top_log_probs.tolist(), wanted)
         if not parents:
             return search.best()

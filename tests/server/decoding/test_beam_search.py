@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import FinishReason, Hypothesis
-from server.decoding.steering import log_probs_of, steer
+from server.decoding.steered_step import change_step
+from server.decoding.steering import Step
 
 BOS, EOS = 2, 3
 
@@ -31,11 +32,8 @@ def advance_steered(search: BeamSearch, logits: NDArray[np.float32]) -> list[int
     top_ids = np.argsort(-logits, axis=1, kind="stable")[:, : search.top_k]
     log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     top_log_probs = np.take_along_axis(log_probs, top_ids, axis=1)
-    factors = {row: own for row, own in enumerate(search.factors()) if own}
-    if factors:
-        steer(logits, top_ids, top_log_probs, factors)
-    wanted = log_probs_of(logits, top_ids, top_log_probs, *zip(*search.wanted, strict=True)) if search.wanted else ()
-    return search.advance(top_ids.tolist(), top_log_probs.tolist(), wanted, list(logits))
+    (wanted,) = change_step([(search, range(len(logits)))], Step(logits, top_ids, top_log_probs))
+    return search.advance(top_ids.tolist(), top_log_probs.tolist(), wanted)
 
 
 def test_search_starts_from_bos_with_an_empty_cache() -> None:

@@ -103,7 +103,7 @@ def test_a_greedy_search_with_a_penalty_is_steered_behind_its_prefix() -> None:
 
     assert (search.is_steered, search.is_greedy) == (False, False)
     assert advance(search, {9: -0.1}) == [0]
-    assert (search.is_steered, search.is_greedy, search.last_ids) == (True, False, [8])
+    assert (search.is_steered, search.is_greedy, search.last_ids) == (True, True, [8])
     logits = np.zeros((1, 12), np.float32)
     logits[0, 8], logits[0, 6] = 3.0, 2.0
     assert advance_steered(search, logits) == [0]

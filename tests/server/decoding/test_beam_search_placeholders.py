@@ -1,5 +1,6 @@
-from server.decoding.beam_search import DROPPED, BeamSearch
+from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
+from server.decoding.placeholders import DROPPED
 from tests.server.decoding.test_beam_search import BOS, EOS, advance
 
 

@@ -147,6 +147,13 @@ async def test_what_a_front_refuses_itself_is_recorded(
     assert metrics.registry.get_sample_value("babelserve_front_requests_total", labels) == 1
 
 
+async def test_a_refusal_by_a_front_is_counted_once(backend: Backend, metrics: Metrics) -> None:
+    for error in (Overloaded("bodies hold 64 MiB", "memory"), InvalidRequest("q", "must be a string")):
+        await backend.record(error, CALLER)
+
+    assert metrics.registry.get_sample_value("babelserve_queue_rejected_total", {"reason": "memory"}) == 1
+
+
 def test_it_serves_while_the_server_says_so(backend: InProcess) -> None:
     assert backend.is_serving
     give_back = backend.keep(1)

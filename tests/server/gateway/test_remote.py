@@ -58,6 +58,8 @@ async def test_errors_of_the_server_come_through_with_their_times(behind: Behind
     assert vendors.json == {"error": "zz is not supported"}
     assert (busy.status, busy.json["error"]["message"]) == (429, "12 sentences wait, of at most 10")
     assert int(busy.headers["retry-after"]) >= 7
+    value = behind.metrics.registry.get_sample_value
+    assert value("babelserve_queue_rejected_total", {"reason": "elsewhere"}) == 1
 
 
 async def test_keys_are_the_servers(opening_gateway: OpenGateway, metrics: Metrics, tmp_path: Path) -> None:

@@ -11,7 +11,10 @@ import pytest
 from server.errors import InvalidRequest, Overloaded
 from server.rpc.intake import MAX_MESSAGE_BYTES, Intake, messages_at_once
 from server.telemetry.log import begin_request, facts
+from server.telemetry.metrics import Metrics
+from server.translation.calls import Call, Calls
 from server.translation.memory import MemoryBudget, message_need
+from server.translation.running_calls import RunningCalls
 
 MANY_BYTES = 1 << 30
 
@@ -101,6 +104,15 @@ async def test_a_message_that_does_not_come_is_given_up_and_read_no_more(memory:
         await Intake(memory, 8, patience_seconds=0.01).read(Sender())
 
     assert caught.value.reason == "unfinished"
+
+
+async def test_a_message_that_does_not_come_is_counted_as_unfinished(memory: MemoryBudget, metrics: Metrics) -> None:
+    intake, calls = Intake(memory, 8, patience_seconds=0.01), Calls(metrics, RunningCalls(), 20.0)
+
+    with pytest.raises(Overloaded):
+        await calls.run(Call("Translate", "1", lambda _: False), lambda: intake.read(Sender()))
+
+    assert metrics.registry.get_sample_value("babelserve_queue_rejected_total", {"reason": "unfinished"}) == 1
 
 
 @pytest.mark.parametrize("has_dawdled", [False, True])

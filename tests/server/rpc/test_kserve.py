@@ -10,6 +10,7 @@ import pytest
 
 from server.errors import EngineFailed, Overloaded
 from server.fronts.v1 import kserve_pb2 as kserve
+from server.telemetry.metrics import Metrics
 from tests.server.echo_engine import EchoEngine
 from tests.server.rpc.parts import SECONDS, Public, failure, told
 
@@ -154,6 +155,16 @@ async def test_a_stream_tells_what_callers_need(
     (answer,) = await responses(public, asked("A dog."))
 
     assert answer.error_message.startswith(words)
+
+
+async def test_each_refused_request_of_a_stream_is_counted(
+    public: Public, engine: EchoEngine, metrics: Metrics
+) -> None:
+    engine.refuses = Overloaded("the queue is full", "sentences")
+
+    await responses(public, asked("A dog."), asked("A cat."))
+
+    assert metrics.registry.get_sample_value("babelserve_queue_rejected_total", {"reason": "sentences"}) == 2
 
 
 async def test_a_stream_may_wait_and_ends_when_the_server_does(public: Public) -> None:

@@ -10,6 +10,7 @@ from server.bundle.tokenizer import Tokenizer
 from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded
 from server.models.model import Model
 from server.rpc.service import SERVICE_NAME
+from server.telemetry.metrics import Metrics
 from server.text.splitter import MAX_TEXT_BYTES
 from tests.server.conftest import Live
 from tests.server.echo_engine import EchoEngine
@@ -136,7 +137,17 @@ async def test_when_every_text_fails_so_does_the_call(
     assert caught.value.code() == code
 
 
-async def test_what_was_just_refused_is_refused_unread(live: Live, engine: EchoEngine) -> None:
+async def test_a_message_for_which_there_is_no_memory_is_counted(live: Live, metrics: Metrics) -> None:
+    give_back = live.translator.memory.keep(live.translator.memory.max_bytes)
+
+    error = await failure(live.stub.Translate(request("Hi.")))
+    give_back()
+
+    assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert metrics.registry.get_sample_value("babelserve_queue_rejected_total", {"reason": "memory"}) == 1
+
+
+async def test_what_was_just_refused_is_refused_unread(live: Live, engine: EchoEngine, metrics: Metrics) -> None:
     engine.refuses = Overloaded("queue is full", "sentences", retry_after_seconds=30.0, lasts_seconds=20.0)
     await failure(live.stub.Translate(request("Hi.", priority=pb.PRIORITY_HIGH)))
     engine.refuses = None
@@ -154,3 +165,4 @@ async def test_what_was_just_refused_is_refused_unread(live: Live, engine: EchoE
         assert 20_000 < int(trailing(error)["grpc-retry-pushback-ms"]) <= 30_000
         assert trailing(error)["grpc-status-details-bin"]
     assert len(models.models) == 1
+    assert metrics.registry.get_sample_value("babelserve_queue_rejected_total", {"reason": "sentences"}) == 4

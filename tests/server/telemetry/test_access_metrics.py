@@ -3,7 +3,7 @@ import math
 import pytest
 from prometheus_client import CollectorRegistry
 
-from server.errors import Code
+from server.errors import REJECT_REASONS, Code
 from server.telemetry.access_metrics import AccessMetrics
 
 
@@ -49,3 +49,14 @@ def test_a_tenants_calls_are_counted_by_how_they_ended(metrics: AccessMetrics, r
     ]
     assert counts == [1, 2, len(Code) - 3]
     assert value(registry, "tenant_requests_total", tenant="search", outcome="ok") == 0
+
+
+def test_refusals_are_counted_by_their_reasons_which_are_known(
+    metrics: AccessMetrics, registry: CollectorRegistry
+) -> None:
+    metrics.count_refusal("unfinished")
+
+    with pytest.raises(KeyError):
+        metrics.count_refusal("mood")
+    counted = {reason: value(registry, "queue_rejected_total", reason=reason) for reason in REJECT_REASONS}
+    assert counted == dict.fromkeys(REJECT_REASONS, 0.0) | {"unfinished": 1.0}

@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 
 from server.engine.lane import LaneState
-from server.errors import REJECT_REASONS
 from server.telemetry.metrics import Metrics
 from server.telemetry.model_metrics import CACHE_RESULTS, CANARY_RESULTS, LANE_STATES, OUTCOMES, EngineLoad
 
@@ -20,8 +19,6 @@ def test_a_models_series_are_there_once_it_is_known(metrics: Metrics) -> None:
 
     for outcome in ("ok", "cancelled", "deadline", "error"):
         assert value("babelserve_sentences_total", {"model": "m", "version": "1", "outcome": outcome}) == 0
-    for reason in ("sentences", "tokens", "splitting"):
-        assert value("babelserve_queue_rejected_total", {"model": "m", "version": "1", "reason": reason}) == 0
     for result in ("hit", "joined", "miss"):
         assert value("babelserve_sentence_cache_total", {"model": "m", "version": "1", "result": result}) == 0
     assert value("babelserve_queue_depth", {"model": "m", "version": "1"}) is None  # before there is an engine
@@ -77,11 +74,9 @@ def test_what_is_counted_is_counted_under_its_label_alone(metrics: Metrics) -> N
 
     model.count_sentences("ok")
     model.count_sentences("cancelled", 3)
-    model.count_refusal("tokens")
     model.count_cached("hit", 2)
 
     assert [count(metrics, "sentences_total", outcome=outcome) for outcome in OUTCOMES] == [1, 3, 0, 0, 0]
-    assert [count(metrics, "queue_rejected_total", reason=reason) for reason in REJECT_REASONS] == [0, 1, 0, 0, 0, 0, 0]
     assert [count(metrics, "sentence_cache_total", result=result) for result in CACHE_RESULTS] == [2, 0, 0]
 
 
@@ -123,8 +118,6 @@ def test_labels_outside_the_closed_sets_are_refused(metrics: Metrics) -> None:
 
     with pytest.raises(KeyError):
         model.count_sentences("exploded")
-    with pytest.raises(KeyError):
-        model.count_refusal("mood")
     with pytest.raises(KeyError):
         model.count_cached("maybe", 1)
     with pytest.raises(KeyError):

@@ -11,7 +11,6 @@ import pytest
 from server.access.tenants import Tenant
 from server.access.token_bucket import TokenBucket
 from server.errors import DeadlineExceeded, EngineFailed, InvalidRequest, NotServing, Overloaded, TranslationError
-from server.telemetry.metrics import Metrics
 from server.translation.bulk import Bulk, BulkText
 from server.translation.job import Job
 from server.translation.running_calls import RunningCalls
@@ -182,9 +181,7 @@ async def test_nothing_is_held_any_more_when_a_call_has_ended_or_its_caller_has_
     assert all(future.cancelled() for future in engine.futures[2:])
 
 
-async def test_texts_wait_while_the_engine_is_full_and_no_refusal_is_counted(
-    translator: Translator, engine: EchoEngine, metrics: Metrics
-) -> None:
+async def test_texts_wait_while_the_engine_is_full(translator: Translator, engine: EchoEngine) -> None:
     engine.refuses = Overloaded("queue is full", "sentences", NOW, lasts_seconds=60.0)
     waiting = asyncio.ensure_future(answers(bulk_of(translator), "One dog."))
     await asyncio.sleep(5 * NOW)
@@ -194,8 +191,6 @@ async def test_texts_wait_while_the_engine_is_full_and_no_refusal_is_counted(
     engine.refuses = None
 
     assert await waiting == {0: "One dog."}
-    labels = {"model": "echo", "version": "7", "reason": "sentences"}
-    assert metrics.registry.get_sample_value("babelserve_queue_rejected_total", labels) == 0
 
 
 async def test_texts_wait_for_memory(translator: Translator) -> None:

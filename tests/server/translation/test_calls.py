@@ -7,7 +7,15 @@ import pytest
 from prometheus_client.openmetrics import exposition as openmetrics
 
 from server.access.tenants import ANONYMOUS, Tenant, caller
-from server.errors import Code, DeadlineExceeded, InvalidRequest, NotServing, Overloaded, TranslationError
+from server.errors import (
+    REJECT_REASONS,
+    Code,
+    DeadlineExceeded,
+    InvalidRequest,
+    NotServing,
+    Overloaded,
+    TranslationError,
+)
 from server.telemetry.log import add_facts, begin_request, facts
 from server.telemetry.metrics import HTTP, Metrics
 from server.telemetry.rate_limit import BURST, RateLimit
@@ -29,6 +37,10 @@ def calls(metrics: Metrics) -> Calls:
 
 def counted(metrics: Metrics, code: str, method: str = "Translate") -> float | None:
     return metrics.registry.get_sample_value("babelserve_requests_total", {"method": method, "code": code})
+
+
+def refusals(metrics: Metrics, reason: str) -> float | None:
+    return metrics.registry.get_sample_value("babelserve_queue_rejected_total", {"reason": reason})
 
 
 async def raising(error: BaseException) -> None:
@@ -124,6 +136,15 @@ async def test_the_log_says_what_was_refused_and_why_without_the_callers_value(
     facts = vars(record)["facts"]
     assert {name: facts[name] for name in facts.keys() - {"method", "front", "code", "seconds"}} == expected
     assert SECRET not in str(facts)
+
+
+async def test_a_refused_call_is_counted_by_its_reason_and_no_other_is(calls: Calls, metrics: Metrics) -> None:
+    for error in (Overloaded("full", "tokens"), Overloaded("late", "unfinished"), NotServing("loading")):
+        with pytest.raises(TranslationError):
+            await calls.run(CALL, lambda error=error: raising(error))  # type: ignore[misc]
+
+    refused = {reason: count for reason in REJECT_REASONS if (count := refusals(metrics, reason))}
+    assert refused == {"tokens": 1.0, "unfinished": 1.0}
 
 
 async def test_a_declared_error_is_the_fronts_to_answer(calls: Calls, metrics: Metrics) -> None:

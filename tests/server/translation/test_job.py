@@ -1,9 +1,7 @@
 """A job over an engine that echoes; no protocol."""
 
 import asyncio
-import dataclasses
 import gc
-import threading
 import time
 import weakref
 from typing import Any
@@ -16,14 +14,11 @@ from server.errors import DeadlineExceeded, EngineFailed, InvalidRequest
 from server.models.model import Model
 from server.telemetry.metrics import Metrics
 from server.telemetry.tracing import CallTrace, current_trace
-from server.text.markup.document import Mark
-from server.text.markup.sentence_markup import SentenceMarkup
 from server.text.source import SourceSentence, SplitText
 from server.translation.answer import TextAnswer, raise_if_all_failed
 from server.translation.job import Job, start_job
 from server.translation.legs import Leg
 from server.translation.mailbox import Doorbell
-from server.translation.submission import Place
 from tests.server.echo_engine import EchoEngine
 from tests.server.translation.parts import DOG, STARS
 
@@ -244,27 +239,3 @@ def test_a_request_has_failed_when_no_text_is_without_an_error() -> None:
     with pytest.raises(InvalidRequest) as caught:
         raise_if_all_failed([one, other])
     assert caught.value is one.error
-
-
-@pytest.mark.parametrize(("num_sentences", "is_aside"), [(1, False), (600, True)])
-async def test_long_answers_are_put_together_off_the_event_loop(
-    model: Model, num_sentences: int, is_aside: bool
-) -> None:
-    with await start(model, [TextAnswer(SplitText("", (STARS,) * num_sentences))]) as job:
-        thread = await job.assemble(threading.get_ident)
-
-    assert (thread != threading.get_ident()) is is_aside
-
-
-@pytest.mark.parametrize(("num_sentences", "num_marks", "is_aside"), [(1, 20, False), (1, 600, True), (5, 1, True)])
-async def test_tags_are_placed_off_the_event_loop_if_they_or_their_sentences_are_many(
-    model: Model, num_sentences: int, num_marks: int, is_aside: bool
-) -> None:
-    markup = SentenceMarkup((Mark(1, 1, "<br>", ""),) * num_marks, {}, str)
-    sentences = (dataclasses.replace(DOG, markup=markup),) * num_sentences
-    with await start(model, [TextAnswer(SplitText("", sentences))]) as job:
-        threads = {await job.assemble(threading.get_ident)}
-        of_one = await job.assemble(threading.get_ident, Place(0, 0))
-
-    assert (threads != {threading.get_ident()}) is is_aside
-    assert (of_one != threading.get_ident()) is (num_marks > 500)

@@ -8,7 +8,7 @@ import pytest
 
 from server.bundle.masking import Masking
 from server.decoding.options import DecodingOptions
-from server.errors import Overloaded
+from server.errors import DeadlineExceeded, EngineFailed, NotServing, Overloaded, TranslationError
 from server.models.model import Model
 from server.telemetry.metrics import Metrics
 from server.text.glossary import Glossary
@@ -32,11 +32,20 @@ def masking_model(model: Model) -> Model:
     return dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, masking=MASKING))
 
 
-async def start(model: Model, text: str, num_legs: int = 1) -> Job:
+FAILURES = (
+    Overloaded("the answer would have come after the deadline", "deadline"),
+    Overloaded("there is no memory for this sentence", "memory"),
+    EngineFailed("translation failed"),
+    NotServing("the server has lost its device"),
+)
+
+
+async def start(model: Model, text: str, num_legs: int = 1, seconds: float = 60.0) -> Job:
     leg = Leg(model=model, pair=model.manifest.language_pairs[0], options=DecodingOptions())
     rules = leg.split_rules
     split = split_text(text, "en", rules.encode, rules.max_tokens, masker=rules.masker)
-    return await start_job([TextAnswer(split, (leg,) * num_legs)], time.monotonic() + 60, time.monotonic(), Doorbell())
+    now = time.monotonic()
+    return await start_job([TextAnswer(split, (leg,) * num_legs)], now + seconds, now, Doorbell())
 
 
 def lost(model: Model, *carriers: str) -> Callable[[Ids], Ids]:
@@ -102,6 +111,40 @@ async def test_a_full_queue_has_the_part_put_by_its_position(masking_model: Mode
     assert [part.placement for part in answer.kept] == [Placement.BY_POSITION]
 
 
+@pytest.mark.parametrize("error", FAILURES)
+async def test_an_attempt_that_fails_leaves_the_one_before(
+    masking_model: Model, engine: EchoEngine, error: TranslationError
+) -> None:
+    engine.translates = lost(masking_model, "\ue000")
+    engine.fails = lambda _: error if len(engine.options) > 1 else None
+    with await start(masking_model, TEXT) as job:
+        await job.finish()
+
+    (answer,) = job.answers
+    assert answer.error is None
+    assert answer.text(0) == TEXT
+    assert [part.placement for part in answer.kept] == [Placement.BY_POSITION]
+    assert len(engine.futures) == 2
+
+
+async def test_a_request_that_is_late_fails_although_it_has_a_translation(
+    masking_model: Model, engine: EchoEngine
+) -> None:
+    late = DeadlineExceeded("the deadline passed before the translation was done")
+
+    def fail(_: Ids) -> Exception | None:
+        if len(engine.options) == 1:
+            return None
+        time.sleep(0.2)  # until the deadline has passed
+        return late
+
+    engine.translates, engine.fails = lost(masking_model, "\ue000"), fail
+    with await start(masking_model, TEXT, seconds=0.2) as job, pytest.raises(DeadlineExceeded):
+        await job.finish()
+
+    assert job.answers[0].error is late
+
+
 async def test_either_leg_is_taken_again(masking_model: Model, engine: EchoEngine) -> None:
     engine.translates = lost(masking_model, "\ue000")
     with await start(masking_model, TEXT, num_legs=2) as job:
@@ -130,15 +173,20 @@ async def test_a_number_that_is_missing_is_shown_as_a_part(masking_model: Model,
     assert [(part.text, part.placement) for part in answer.kept] == [("4711", Placement.BY_MODEL)]
 
 
-async def test_a_search_for_terms_that_finds_none_is_in_vain(model: Model, engine: EchoEngine) -> None:
-    """The first translation is better: the second was bent for a term that it lacks all the same."""
+def with_term(model: Model) -> TextAnswer:
+    """The answer to a sentence with a term that no translation has."""
     glossary = Glossary([Term(("dog",), ("Hund",))])
     leg = Leg(model=model, pair=model.manifest.language_pairs[0], options=DecodingOptions(), glossary=glossary)
     rules = leg.split_rules
     split = split_text("A dog runs.", "en", rules.encode, rules.max_tokens, masker=rules.masker)
     (sentence,) = split.sentences
     sentence = dataclasses.replace(sentence, terms=tuple(glossary.find(sentence.text)))
-    answers = [TextAnswer(SplitText("", (sentence,)), (leg,))]
+    return TextAnswer(SplitText("", (sentence,)), (leg,))
+
+
+async def test_a_search_for_terms_that_finds_none_is_in_vain(model: Model, engine: EchoEngine) -> None:
+    """The first translation is better: the second was bent for a term that it lacks all the same."""
+    answers = [with_term(model)]
     texts = iter(["A dog runs.", "A man runs."])
     engine.translates = lambda source: model.tokenizer.encode(next(texts))
 
@@ -147,3 +195,31 @@ async def test_a_search_for_terms_that_finds_none_is_in_vain(model: Model, engin
 
     assert answers[0].text(0) == "A dog runs."
     assert len(engine.options) == 2
+
+
+@pytest.mark.parametrize("error", FAILURES)
+async def test_a_search_for_terms_that_fails_leaves_the_first_translation(
+    model: Model, engine: EchoEngine, error: TranslationError
+) -> None:
+    answers = [with_term(model)]
+    engine.fails = lambda _: error if len(engine.options) > 1 else None
+
+    with await start_job(answers, time.monotonic() + 60, time.monotonic(), Doorbell()) as job:
+        await job.finish()
+
+    assert (answers[0].error, answers[0].text(0)) == (None, "A dog runs.")
+    assert [used.span for used in answers[0].sentences[0].terms] == [None]
+    assert len(engine.options) == 2
+
+
+async def test_a_term_is_missed_where_no_second_search_is_taken(model: Model, engine: EchoEngine) -> None:
+    def refuse_what_follows(source: Ids) -> Ids:
+        engine.refuses = DeadlineExceeded("the answer would take about 9 s of an idle server, 1 s are left for it")
+        return source
+
+    engine.translates = refuse_what_follows
+    answers = [with_term(model)]
+    with await start_job(answers, time.monotonic() + 60, time.monotonic(), Doorbell()) as job:
+        await job.finish()
+
+    assert (answers[0].error, answers[0].text(0)) == (None, "A dog runs.")

@@ -10,6 +10,7 @@ from server.bundle.languages import LanguagePair
 from server.decoding.options import DecodingOptions, Sampling
 from server.errors import InvalidRequest
 from server.models.model import Model
+from server.telemetry.log import begin_request, facts
 from server.text.glossary import Glossary, NamedGlossary
 from server.text.term_table import Term, TermTable
 from server.translation.leg_glossary import check_glossaries, choose_glossary
@@ -36,34 +37,42 @@ def test_houses_of_the_direction_hold_behind_the_callers_terms(model: Model) -> 
     own = Glossary([Term(("dog",), ("Hund",))])
     options = DecodingOptions()
 
-    alone = choose_glossary(request(None, OTHER, HOUSE), model, options, EN_DE, is_only=True)
-    both = choose_glossary(request(own, HOUSE), model, options, EN_DE, is_only=True)
-    named = choose_glossary(request(own.with_named([HOUSE]), HOUSE), model, options, EN_DE, is_only=True)
+    alone = choose_glossary(request(None, OTHER, HOUSE), model, options, EN_DE, EN_DE)
+    both = choose_glossary(request(own, HOUSE), model, options, EN_DE, EN_DE)
+    named = choose_glossary(request(own.with_named([HOUSE]), HOUSE), model, options, EN_DE, EN_DE)
 
     assert found(alone) == ["house dog"]
     assert found(both) == ["Hund"]
     assert named is not None
     assert named.named == (HOUSE,)
-    assert choose_glossary(request(own, OTHER), model, options, EN_DE, is_only=True) is own
-    assert choose_glossary(request(None, OTHER), model, options, EN_DE, is_only=True) is None
+    assert choose_glossary(request(own, OTHER), model, options, EN_DE, EN_DE) is own
+    assert choose_glossary(request(None, OTHER), model, options, EN_DE, EN_DE) is None
 
 
 @pytest.mark.parametrize(
-    ("options", "is_only"), [(DecodingOptions(sampling=Sampling(seed=1)), True), (DecodingOptions(), False)]
+    ("options", "pair", "first"),
+    [
+        (DecodingOptions(sampling=Sampling(seed=1)), EN_DE, EN_DE),
+        (DecodingOptions(), LanguagePair(source="fr", target="de"), LanguagePair(source="en", target="fr")),
+    ],
 )
-def test_where_no_terms_can_be_houses_do_not_hold(model: Model, options: DecodingOptions, is_only: bool) -> None:
+def test_where_no_terms_can_be_houses_do_not_hold_and_the_log_names_them(
+    model: Model, options: DecodingOptions, pair: LanguagePair, first: LanguagePair
+) -> None:
     own = Glossary([Term(("dog",), ("Hund",))])
+    begin_request("1")
 
-    assert choose_glossary(request(None, HOUSE), model, options, EN_DE, is_only=is_only) is None
+    assert choose_glossary(request(None, OTHER, HOUSE), model, options, pair, first) is None
+    assert facts() == {"houses_left_out": "house"}
     with pytest.raises(InvalidRequest, match="glossary"):
-        choose_glossary(request(own, HOUSE), model, options, EN_DE, is_only=is_only)
+        choose_glossary(request(own, HOUSE), model, options, pair, first)
 
 
 def test_a_model_with_a_narrow_beam_has_no_houses(model: Model) -> None:
     limits = dataclasses.replace(model.manifest.limits, max_beam_size=1)
     narrow = dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, limits=limits))
 
-    assert choose_glossary(request(None, HOUSE), narrow, DecodingOptions(), EN_DE, is_only=True) is None
+    assert choose_glossary(request(None, HOUSE), narrow, DecodingOptions(), EN_DE, EN_DE) is None
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,4 @@
 import dataclasses
-import time
-from collections.abc import Sequence
 
 import pytest
 
@@ -10,50 +8,25 @@ from server.bundle.masking import Masking
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Hypothesis
 from server.decoding.terms import Replaced
-from server.engine.flow import ANYONE, Flow
-from server.errors import InvalidRequest, Overloaded
+from server.errors import InvalidRequest
 from server.models.model import Model
 from server.text.glossary import Glossary
 from server.text.masked import Restored
 from server.text.masking import Masker
-from server.text.source import Given, SourceSentence, SplitText
-from server.text.splitter import MAX_TEXT_BYTES
+from server.text.source import Given, SourceSentence
 from server.text.term_table import Term
-from server.translation.legs import Leg, TextGroup, group_texts
+from server.translation.legs import Leg, borrow_legs
 from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
-from server.translation.routes import Routes, TextRoute
-from tests.server.echo_engine import EchoEngine
+from server.translation.routes import PlannedLeg, Routes
 from tests.server.translation.parts import of_pairs, with_manifest
 
 HYPOTHESIS = Hypothesis((5,), 0.0, FinishReason.STOP, ())
 
 
-class AskedEngine(EchoEngine):
-    """Notes the deadlines and characters that it is asked for room for."""
-
-    def __init__(self, alone_seconds: float = 0.0) -> None:
-        super().__init__(alone_seconds=alone_seconds)
-        self.asked: list[tuple[int, float]] = []
-
-    def check_room(
-        self, lengths: Sequence[int], options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
-    ) -> float:
-        assert deadline is not None
-        self.asked.append((sum(lengths), deadline))
-        return super().check_room(lengths, options, deadline, flow)
-
-
 @pytest.fixture
-def engines() -> list[AskedEngine]:
-    return [AskedEngine(), AskedEngine(alone_seconds=2.0)]
-
-
-@pytest.fixture
-def models(model: Model, engines: list[AskedEngine]) -> dict[str, Model]:
+def models(model: Model) -> dict[str, Model]:
     two = of_pairs(model, "ende", "en-de"), of_pairs(model, "defr", "de-fr")
-    return {
-        each.manifest.name: dataclasses.replace(each, engine=engine) for each, engine in zip(two, engines, strict=True)
-    }
+    return {each.manifest.name: each for each in two}
 
 
 def request(*contents: str, **decoding: int | None) -> TranslationRequest:
@@ -67,25 +40,13 @@ def request(*contents: str, **decoding: int | None) -> TranslationRequest:
     )
 
 
-def routes_of(models: dict[str, Model], *sources: str) -> list[TextRoute]:
-    """Routes to French, from languages that the models translate; none for an empty source."""
-    table = Routes([each.manifest for each in models.values()], [], ["de"])
-    return [TextRoute(table.find("", source, "fr").legs if source else ()) for source in sources]
+def planned(models: dict[str, Model]) -> tuple[PlannedLeg, ...]:
+    """The legs from English to French."""
+    return Routes([each.manifest for each in models.values()], [], ["de"]).find("", "en", "fr").legs
 
 
 def legs_of(asked: TranslationRequest, models: dict[str, Model], beam_size: int = 0) -> tuple[Leg, ...]:
-    """The legs from English to French."""
-    (group,) = group_texts(asked, routes_of(models, "en"), models, beam_size)
-    return group.legs
-
-
-def test_texts_that_go_by_the_same_legs_are_a_group(models: dict[str, Model]) -> None:
-    asked = request("abc", "other", "", "de")
-    groups = group_texts(asked, routes_of(models, "en", "de", "", "en"), models, 0)
-
-    assert [group.indices for group in groups] == [[0, 3], [1]]
-    assert [[leg.model.manifest.name for leg in group.legs] for group in groups] == [["ende", "defr"], ["defr"]]
-    assert [group.num_characters for group in groups] == [5, 5]
+    return borrow_legs(asked, planned(models), models, beam_size)
 
 
 def test_the_first_leg_makes_one_translation_as_long_as_it_is(models: dict[str, Model]) -> None:
@@ -107,66 +68,21 @@ def test_an_option_must_be_within_the_limits_of_both_models(models: dict[str, Mo
 
 
 def test_the_version_that_is_borrowed_decides_what_the_codes_mean(models: dict[str, Model]) -> None:
-    routes = routes_of(models, "en")
+    legs = planned(models)
     pair = LanguagePair(source="en-GB", target="de", source_prefix=(7,), target_prefix=(8, 9))
     newer = dataclasses.replace(models["ende"].manifest, version="8", language_pairs=(pair,))
     models["ende"] = with_manifest(models["ende"], newer)
 
     with pytest.raises(InvalidRequest, match="source_language_code: must be one of en-GB for this target, not en"):
-        group_texts(request(), routes, models, 0)
+        borrow_legs(request(), legs, models, 0)
 
     pair = dataclasses.replace(pair, source="en")
     newer = dataclasses.replace(newer, language_pairs=(pair,))
     models["ende"] = with_manifest(models["ende"], newer)
-    (group,) = group_texts(request(), routes, models, 0)
+    borrowed = borrow_legs(request(), legs, models, 0)
 
-    assert [leg.pair for leg in group.legs] == [pair, LanguagePair(source="de", target="fr")]
-    assert [leg.options.forced_prefix for leg in group.legs] == [(8, 9), ()]
-
-
-def test_the_first_leg_leaves_the_second_the_time_that_it_takes(
-    models: dict[str, Model], engines: list[AskedEngine]
-) -> None:
-    group = TextGroup(legs_of(request(), models), [0, 2], ["abc", "other", "de"])
-    deadline = time.monotonic() + 60
-    group.check_room(deadline, ANYONE)
-
-    assert [engine.asked for engine in engines] == [[(5, deadline - 2.0)], [(5, deadline)]]
-    assert [leg.spared_seconds for leg in group.legs] == [2.0, 0.0]
-
-
-def test_but_never_more_than_half_of_it(models: dict[str, Model], engines: list[AskedEngine]) -> None:
-    engines[1].alone_seconds = 1000.0
-    group = TextGroup(legs_of(request(), models), [0], ["abc"])
-    group.check_room(time.monotonic() + 60, ANYONE)
-
-    assert group.legs[0].spared_seconds == pytest.approx(30, abs=5)
-
-
-@pytest.mark.parametrize("full", [0, 1])
-def test_both_engines_must_have_room(models: dict[str, Model], engines: list[AskedEngine], full: int) -> None:
-    engines[full].refuses = Overloaded("full", "tokens")
-
-    with pytest.raises(Overloaded):
-        TextGroup(legs_of(request(), models), [0], ["abc"]).check_room(1.0, ANYONE)
-
-
-def test_texts_cost_what_both_legs_do(models: dict[str, Model]) -> None:
-    sentence, copied = SourceSentence("a b", "", (5, 6, 3)), SourceSentence("*", "", None)
-    texts = [SplitText("", sentences) for sentences in ((sentence, copied), (sentence,), (sentence,))]
-    asked = request("abc", "other", "de", beam_size=2)
-    both, one = group_texts(asked, routes_of(models, "en", "de", "en"), models, 0)
-
-    assert both.measure(texts) == 2 * one.measure(texts) * 2 == 16.0
-    engine = models["ende"].engine
-    assert isinstance(engine, EchoEngine)
-    assert engine.observed == [(7, 4)]
-
-
-def test_texts_that_are_too_long_count_for_nothing(models: dict[str, Model]) -> None:
-    legs = legs_of(request(), models)
-
-    assert TextGroup(legs, [0, 1], ["abc", "x" * (MAX_TEXT_BYTES + 1)]).num_characters == 3
+    assert [leg.pair for leg in borrowed] == [pair, LanguagePair(source="de", target="fr")]
+    assert [leg.options.forced_prefix for leg in borrowed] == [(8, 9), ()]
 
 
 def test_texts_are_split_by_the_rules_of_the_legs_language_and_model(model: Model) -> None:

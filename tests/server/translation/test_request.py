@@ -20,6 +20,7 @@ OF_THE_VOCABULARY = {"suppressed"}  # the phrases of `suppress`
 OF_THE_LANGUAGE = {"forced_prefix"}  # comes of the target language
 OF_THE_TEXT = {"target_prefix"}  # the ids of `target_prefixes`
 OF_THE_ENGINE = OF_THE_TEXT | OF_THE_LANGUAGE | OF_THE_OUTPUT | OF_THE_PAIR | OF_THE_GLOSSARY
+OF_THE_SERVER = {"houses"}  # its own glossaries, which hold in every request
 OF_THE_CALL = {"arrived", "deadline", "tenant", "is_bulk"}  # come with the call, not in its message
 
 
@@ -32,7 +33,7 @@ def names(kind: Any) -> set[str]:
 
 def test_its_fields_are_those_of_the_contract() -> None:
     contract = {field.name for field in pb.TranslateRequest.DESCRIPTOR.fields}
-    beside_it = OF_THE_CALL | OF_THE_OUTPUT | OF_CONFIDENCE | OF_SCORES | OF_STREAMS
+    beside_it = OF_THE_CALL | OF_THE_OUTPUT | OF_CONFIDENCE | OF_SCORES | OF_STREAMS | OF_THE_SERVER
 
     assert names(TranslationRequest) | OF_THE_ANSWER == contract | beside_it
     assert not OF_THE_ANSWER & names(TranslationRequest)

@@ -110,21 +110,6 @@ async def test_what_is_wrong_is_raised_before_anything_is_done(translator: Trans
     assert engine.futures == []
 
 
-async def test_refusals_are_counted_by_their_limit(
-    translator: Translator, engine: EchoEngine, metrics: Metrics
-) -> None:
-    for reason in ("sentences", "tokens", "splitting", "tokens"):
-        engine.refuses = Overloaded("full", reason)
-        with pytest.raises(Overloaded):
-            await translator.accept(request("One dog."))
-
-    def counted(reason: str) -> float | None:
-        labels = {"model": "echo", "version": "7", "reason": reason}
-        return metrics.registry.get_sample_value("babelserve_queue_rejected_total", labels)
-
-    assert [counted(reason) for reason in ("sentences", "tokens", "splitting")] == [1, 2, 1]
-
-
 async def test_requests_of_a_version_are_counted_by_how_they_end(
     translator: Translator, model: Model, engine: EchoEngine, metrics: Metrics
 ) -> None:

@@ -41,8 +41,8 @@ async def call(
 
 
 def head(method: str, path: str, headers: Mapping[str, str]) -> bytes:
-    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    return f"{method} {path} HTTP/1.1\r\nhost: test\r\n{lines}\r\n".encode()
+    lines = "".join(f"{name}: {value}\r\n" for name, value in ({"host": "test"} | dict(headers)).items())
+    return f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode()
 
 
 async def read_answer(reader: asyncio.StreamReader) -> Answer:

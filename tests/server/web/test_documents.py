@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from server.access.access import Access
-from server.documents.documents import MAX_FILE_BYTES
+from server.documents.documents import MAX_FILE_BYTES, Limits
+from server.telemetry.metrics import Metrics
 from tests.server.documents.test_parsing_hostile import HOSTILE
+from tests.server.echo_engine import EchoEngine
 from tests.server.web.client import Answer
 from tests.server.web.conftest import BILLING, SHIPPING, Connect, OpenSite, Site
 from tests.server.web.forms import form, upload
@@ -53,6 +55,16 @@ async def test_what_cannot_be_read_is_told_by_the_document_and_instead_of_the_fi
     assert shown["state"] == "ERROR"
     assert shown["error"]["message"].startswith("file: cannot be translated: it is no ZIP archive")
     assert (file.status, file.json["error"]) == (400, shown["error"])
+
+
+async def test_a_document_that_is_one_too_many_is_refused_and_counted(
+    site: Site, engine: EchoEngine, metrics: Metrics
+) -> None:
+    engine.is_holding = True
+    statuses = [(await upload(site, PATH, EN_DE, "a.txt", b"A dog.")).status for _ in range(Limits().of_owner + 1)]
+
+    assert statuses == [200] * Limits().of_owner + [429]
+    assert metrics.registry.get_sample_value("babelserve_queue_rejected_total", {"reason": "memory"}) == 1
 
 
 @pytest.mark.parametrize("name", ["a bomb", "a bomb that lies", "entities in each other", "an entity that is a file"])
