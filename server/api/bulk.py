@@ -40,9 +40,15 @@ async def translate_bulk(
     request = read_request(options, seconds, caller.get())
     if options.priority == pb.PRIORITY_UNSPECIFIED:
         request = replace(request, priority=Priority.LOW)
-    async with contextlib.aclosing(Bulk(translator, running, request).answers(texts)) as answers:
+    async with contextlib.aclosing(Bulk(translator, running, request).answers(_each_alone(texts))) as answers:
         async for answer in answers:
             yield await _response(answer, options.output)
+
+
+async def _each_alone(texts: AsyncIterator[BulkText]) -> AsyncGenerator[list[BulkText]]:
+    """Yields groups of one text, because a client may wait for an answer before it sends the next text."""
+    async for text in texts:
+        yield [text]
 
 
 async def _response(answer: BulkAnswer, output: pb.OutputOptions) -> pb.TranslateBulkResponse:

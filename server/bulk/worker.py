@@ -29,6 +29,11 @@ from server.translation.memory import MemoryBudget, requests_share
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
+# Of a group of texts, which is one request. Half, and a text costs more beside its translation. Twice, and that changes
+# little, while more texts wait for the last of their group.
+_GROUP_TEXTS = 16
+_GROUP_CHARACTERS = 2000  # more are split on a thread of their own, which takes longer
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
@@ -77,7 +82,11 @@ class Worker:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._runner = asyncio.Runner()
-        self._runner.run(self._load())
+        try:
+            self._runner.run(self._load())
+        except BaseException:
+            self._runner.close()
+            raise
 
     def run(self, shards: Iterable[Shard], tell: Callable[[Done], object]) -> None:
         """Translates shards and writes their outputs.
@@ -122,8 +131,8 @@ class Worker:
             while finished:
                 tell(await asyncio.to_thread(self._finish, finished.pop(0)))
 
-        texts = self._texts(shards, of_text, finished)
-        async with contextlib.aclosing(Bulk(self._translator, RunningCalls(), request).answers(texts)) as answers:
+        groups = self._groups(shards, of_text, finished)
+        async with contextlib.aclosing(Bulk(self._translator, RunningCalls(), request).answers(groups)) as answers:
             async for answer in answers:
                 opened, row = of_text.pop(answer.identity)
                 await _take(opened, row, answer)
@@ -132,9 +141,9 @@ class Worker:
                 await finish()
         await finish()
 
-    async def _texts(
+    async def _groups(
         self, shards: Iterable[Shard], of_text: dict[int, tuple[_Open, int]], finished: list[_Open]
-    ) -> AsyncIterator[BulkText]:
+    ) -> AsyncIterator[list[BulkText]]:
         """Yields the texts of all shards, and notes where each belongs. A shard without any is finished at once."""
         identities = itertools.count()
         for shard in shards:
@@ -144,10 +153,17 @@ class Worker:
             opened = _Open(shard, rows, cells, len(texts))
             if not texts:
                 finished.append(opened)
-            for row, text in texts:
-                identity = next(identities)
-                of_text[identity] = opened, row
-                yield BulkText(identity, text, len(text.encode()))
+            start = 0
+            while start < len(texts):
+                longest = max(1, len(texts[start][1]))
+                end = start + max(1, min(_GROUP_TEXTS, _GROUP_CHARACTERS // longest))
+                group = []
+                for row, text in texts[start:end]:
+                    identity = next(identities)
+                    of_text[identity] = opened, row
+                    group.append(BulkText(identity, text, len(text.encode())))
+                yield group
+                start = end
 
     def _finish(self, opened: _Open) -> Done:
         self._job.write(opened.shard, opened.rows, opened.cells)
@@ -158,13 +174,12 @@ class Worker:
 async def _take(opened: _Open, row: int, answer: BulkAnswer) -> None:
     """Puts the answer to a text into its row. Raises TranslationError for what is no fault of the text."""
     job = answer.outcome
-    error = job if isinstance(job, TranslationError) else job.answers[0].error
-    if error is not None and not isinstance(error, InvalidRequest):
-        raise error
-    if isinstance(job, TranslationError) or error is not None:
-        opened.cells[row] = Cell(None, str(error).replace("contents[0]", "text", 1))
+    if isinstance(job, InvalidRequest):
+        opened.cells[row] = Cell(None, str(job).replace("contents[0]", "text", 1))
+    elif isinstance(job, TranslationError):
+        raise job
     else:
-        text = job.answers[0]
+        text = job.answers[answer.index]
         opened.cells[row] = Cell(await assemble(job, lambda: text.text(0)))
         opened.tokens += text.num_target_tokens
     opened.left -= 1

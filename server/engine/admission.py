@@ -82,12 +82,17 @@ def flow_of(demand: Demand, flow: Flow, cost: CostModel, limits: EngineLimits) -
     return flow.of_long() if is_long else flow
 
 
-def due_at(demand: Demand, now: float, deadline: float | None, cost: CostModel, limits: EngineLimits) -> float:
+def due_at(
+    demand: Demand, flow: Flow, now: float, deadline: float | None, cost: CostModel, limits: EngineLimits
+) -> float:
     """Returns the instant by which a request should start, which orders the requests of a flow.
 
     A request is due when it must start to meet its deadline (least laxity first), or when it has waited `_PATIENCE`
-    times as long as it takes alone. So short requests overtake a long one, but only for a while.
+    times as long as it takes alone. So short requests overtake a long one, but only for a while. Those of bulk calls go
+    in the order in which they come: nobody waits for one of them, and a long one that is left to the end runs alone.
     """
+    if flow.is_bulk:
+        return now
     alone = _alone_seconds(demand, cost, limits)
     return now + min(_PATIENCE * alone, math.inf if deadline is None else deadline - now - alone)
 

@@ -185,7 +185,7 @@ class Dispatch:
         if not self.is_open:
             raise NotServing("the server is shutting down")
         now = self._clock()
-        due = due_at(demand, now, deadline, self._cost, self._limits)
+        due = due_at(demand, flow, now, deadline, self._cost, self._limits)
         self._shares.ask(flow, flow.weight)
         weights = self._shares.weights()
         self._asked = {each: self._asked.get(each) or FadingSum(self._clock) for each in weights}

@@ -1,20 +1,23 @@
 """The texts of a bulk call: as many are under way as keep the lanes busy, and each one waits for room.
 
-Each text is a job of its own. Texts are accepted one after the other. A text that was accepted and then lost its room,
-because memory ran short or the answer would come too late, is accepted again by itself. What would have another request
-refused, such as a full queue or a quota that is used up, ends after a while, so the text is tried again until then.
-Meanwhile no further text is read, and the client cannot send more.
+Texts come in groups, and each group is a job: a job of one text costs what a job of sixteen costs beside their
+translation. Every text has an answer or an error of its own all the same: where a group is refused, or a text of it,
+this is accepted again by itself. Groups are accepted one after the other. A text that was accepted and then lost its
+room, because memory ran short or the answer would come too late, is accepted again. What would have another request
+refused, such as a full queue or a quota that is used up, ends after a while, so the group is tried again until then.
+Meanwhile no further group is read, and the client cannot send more.
 """
 
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from server.errors import DeadlineExceeded, InvalidRequest, NotServing, Overloaded, TranslationError
 from server.telemetry.log import add_facts
+from server.translation.answer import TextAnswer
 from server.translation.job import Job
 from server.translation.memory import message_need
 from server.translation.request import TranslationRequest
@@ -46,12 +49,14 @@ class BulkAnswer:
     """The answer to a text: a finished job, or the error of this text alone.
 
     Attributes:
-        held: gives back what the text has taken, when the answer is written.
+        held: gives back what the text's group has taken, if this is the last answer of the group to be written.
+        index: the number of the text in the job.
     """
 
     identity: int
     outcome: Job | TranslationError
     held: contextlib.ExitStack
+    index: int = 0
 
 
 class Bulk:
@@ -74,14 +79,18 @@ class Bulk:
         self._has_begun = False  # whether a text was accepted, so that the options are right
         self._totals = dict.fromkeys(("texts", "sentences", "source_tokens", "target_tokens"), 0)
 
-    async def answers(self, texts: AsyncIterator[BulkText]) -> AsyncGenerator[BulkAnswer]:
-        """Yields the answer to each text when it is done. What a text holds is given back when the next is asked for.
+    async def answers(self, groups: AsyncIterator[Sequence[BulkText]]) -> AsyncGenerator[BulkAnswer]:
+        """Yields the answer to each text when its group is done. What it holds is given back when the next is taken.
+
+        Args:
+            groups: of texts, each at least one. Several should be short and few, since they are split in one go and are
+                answered together.
 
         Raises:
-            TranslationError: the options are wrong, `texts` has raised it, or the server shuts down or has lost what
+            TranslationError: the options are wrong, `groups` has raised it, or the server shuts down or has lost what
                 ran a text. The texts that were accepted before are answered first, where the server still can.
         """
-        working = asyncio.create_task(self._work(texts))
+        working = asyncio.create_task(self._work(groups))
         try:
             while (answer := await self._answers.get()) is not None:
                 with answer.held:
@@ -95,12 +104,12 @@ class Bulk:
                     left.held.close()
             add_facts(**self._totals)
 
-    async def _work(self, texts: AsyncIterator[BulkText]) -> None:
+    async def _work(self, groups: AsyncIterator[Sequence[BulkText]]) -> None:
         """Translates all texts. Raises the error that ends the call."""
         try:
             with self._running.warned(partial(self._stop, NotServing("the server is shutting down"))):
-                async with asyncio.TaskGroup() as group:
-                    self._reading = group.create_task(self._read(texts, group))
+                async with asyncio.TaskGroup() as tasks:
+                    self._reading = tasks.create_task(self._read(groups, tasks))
         finally:
             self._answers.put_nowait(None)
         if self._error is not None:
@@ -112,60 +121,95 @@ class Bulk:
         if self._reading is not None:
             self._reading.cancel()
 
-    async def _read(self, texts: AsyncIterator[BulkText], group: asyncio.TaskGroup) -> None:
+    async def _read(self, groups: AsyncIterator[Sequence[BulkText]], tasks: asyncio.TaskGroup) -> None:
         try:
-            async for text in texts:
-                with contextlib.ExitStack() as held:
-                    try:
-                        job = await self._accept(text, held)
-                    except (InvalidRequest, DeadlineExceeded) as error:
-                        if not self._has_begun and not _is_of_text(error):
-                            raise
-                        self._answer(text, error, held)
-                    else:
-                        own = held.pop_all()
-                        finishing = group.create_task(self._finish(text, job, own))
-                        finishing.add_done_callback(partial(_close, own))  # even if it never begins
+            async for texts in groups:
+                await self._begin(texts, tasks)
                 await self._window.wait_for_room()  # a text that has failed takes some too, until its answer is read
         except TranslationError as error:
             self._error = self._error or error
 
-    async def _finish(self, text: BulkText, job: Job, held: contextlib.ExitStack) -> None:
-        """Waits for a job, and answers its text. The text is tried again if there was no room for its sentences."""
+    async def _begin(self, texts: Sequence[BulkText], tasks: asyncio.TaskGroup) -> None:
+        """Accepts texts, and has a task finish them. Answers a text that fails by itself. Raises what is no text's."""
+        with contextlib.ExitStack() as held:
+            try:
+                job = await self._accept(texts, held)
+            except (InvalidRequest, DeadlineExceeded) as error:
+                if len(texts) == 1:
+                    if not self._has_begun and not _is_of_text(error):
+                        raise
+                    self._answer(texts[0], error, held)
+                    return
+            else:
+                own = held.pop_all()
+                finishing = tasks.create_task(self._finish(texts, job, own, tasks))
+                finishing.add_done_callback(partial(_close, own))  # even if it never begins
+                return
+        for text in texts:  # the error was that of the first one
+            await self._begin([text], tasks)
+
+    async def _finish(
+        self, texts: Sequence[BulkText], job: Job, held: contextlib.ExitStack, tasks: asyncio.TaskGroup
+    ) -> None:
+        """Waits for a job, and answers its texts. Those that must be accepted again are."""
+        with contextlib.suppress(TranslationError):  # each text has its own
+            await job.finish()
+        again: list[tuple[BulkText, TranslationError]] = []
+        done: list[tuple[BulkText, int, Job | TranslationError]] = []
+        for index, (text, answer) in enumerate(zip(texts, job.answers, strict=True)):
+            error = answer.error
+            if isinstance(error, NotServing):
+                self._stop(error)
+            elif isinstance(error, Overloaded) or (isinstance(error, InvalidRequest) and len(texts) > 1):
+                again.append((text, error))
+            else:
+                done.append((text, index, error or job))
+                self._count([answer] if error is None else [])
+        for text, index, outcome in done:
+            self._answer(text, outcome, held if index == done[-1][1] else contextlib.ExitStack(), index)
+        for text, error in again:
+            await self._begin_again(text, error, held, tasks)
+
+    async def _begin_again(
+        self, text: BulkText, error: TranslationError, held: contextlib.ExitStack, tasks: asyncio.TaskGroup
+    ) -> None:
+        """Accepts a text by itself, which takes the place of what is held; after a while, if there was no room."""
+        if isinstance(error, Overloaded):
+            await asyncio.sleep(error.retry_after_seconds)
+        held.close()
         try:
-            while True:
-                try:
-                    await job.finish()
-                    break
-                except Overloaded as error:
-                    await asyncio.sleep(error.retry_after_seconds)
-                    job = await self._accept(text, held)
-            for name, number in _counts(job).items():
-                self._totals[name] += number
-            self._answer(text, job, held)
-        except NotServing as error:
-            self._stop(error)
-        except TranslationError as error:
-            self._answer(text, error, held)
+            await self._begin([text], tasks)
+        except NotServing as lost:
+            self._stop(lost)
+        except TranslationError as other:
+            self._answer(text, other, held)
 
-    def _answer(self, text: BulkText, outcome: Job | TranslationError, held: contextlib.ExitStack) -> None:
+    def _count(self, answers: Sequence[TextAnswer]) -> None:
+        for name, number in _counts(answers).items():
+            self._totals[name] += number
+
+    def _answer(
+        self, text: BulkText, outcome: Job | TranslationError, held: contextlib.ExitStack, index: int = 0
+    ) -> None:
         self._totals["texts"] += 1
-        self._answers.put_nowait(BulkAnswer(text.identity, outcome, held.pop_all()))
+        self._answers.put_nowait(BulkAnswer(text.identity, outcome, held.pop_all(), index))
 
-    async def _accept(self, text: BulkText, held: contextlib.ExitStack) -> Job:
-        """Makes a job of a text as soon as there is room for it. Raises as `Translator.accept`, but not Overloaded.
+    async def _accept(self, texts: Sequence[BulkText], held: contextlib.ExitStack) -> Job:
+        """Makes a job of texts as soon as there is room for it. Raises as `Translator.accept`, but not Overloaded.
 
         Args:
-            text: any text.
-            held: takes what the text holds, in place of what it has.
+            texts: any texts, at least one.
+            held: takes what the texts hold, in place of what it has.
         """
+        num_bytes = sum(text.num_bytes for text in texts)
+        least = sum(max(1, text.num_bytes // _SENTENCE_BYTES) for text in texts)
         while True:
             held.close()
-            least = max(1, text.num_bytes // _SENTENCE_BYTES)
             held.enter_context(self._window.hold(least))
             try:
-                held.enter_context(self._translator.memory.hold(message_need(text.num_bytes)))
-                request = replace(self._options, contents=[text.content], arrived=time.monotonic())
+                held.enter_context(self._translator.memory.hold(message_need(num_bytes)))
+                contents = [text.content for text in texts]
+                request = replace(self._options, contents=contents, arrived=time.monotonic())
                 job = held.enter_context(await self._translator.accept(request))
             except Overloaded as error:
                 held.close()
@@ -173,7 +217,7 @@ class Bulk:
                 continue
             self._has_begun = True
             self._window.fit(job)
-            held.enter_context(self._window.hold(max(0, _counts(job)["sentences"] - least)))
+            held.enter_context(self._window.hold(max(0, _counts(job.answers)["sentences"] - least)))
             return job
 
 
@@ -211,12 +255,12 @@ def _close(held: contextlib.ExitStack, _: object) -> None:
     held.close()
 
 
-def _counts(job: Job) -> dict[str, int]:
-    """Returns the facts of a job that are summed up."""
+def _counts(answers: Sequence[TextAnswer]) -> dict[str, int]:
+    """Returns the facts of texts that are summed up."""
     return {
-        "sentences": sum(len(answer.split.sentences) for answer in job.answers),
-        "source_tokens": sum(answer.num_source_tokens for answer in job.answers),
-        "target_tokens": sum(answer.num_target_tokens for answer in job.answers),
+        "sentences": sum(len(answer.split.sentences) for answer in answers),
+        "source_tokens": sum(answer.num_source_tokens for answer in answers),
+        "target_tokens": sum(answer.num_target_tokens for answer in answers),
     }
 
 

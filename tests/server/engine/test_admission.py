@@ -227,6 +227,10 @@ def test_long_requests_are_a_flow_of_their_own(cost: CostModel) -> None:
 def test_a_request_is_due_when_it_must_start_or_has_been_patient(cost: CostModel) -> None:
     alone = admit(LITTLE, ANYONE, None, IDLE, cost, LIMITS).alone_seconds
 
-    assert due_at(LITTLE, 100.0, 101.0, cost, LIMITS) == pytest.approx(101.0 - alone)
-    assert due_at(LITTLE, 100.0, None, cost, LIMITS) == pytest.approx(100.0 + 20 * alone)
-    assert due_at(LITTLE, 100.0, 1e9, cost, LIMITS) == pytest.approx(100.0 + 20 * alone)
+    assert due_at(LITTLE, ANYONE, 100.0, 101.0, cost, LIMITS) == pytest.approx(101.0 - alone)
+    assert due_at(LITTLE, ANYONE, 100.0, None, cost, LIMITS) == pytest.approx(100.0 + 20 * alone)
+    assert due_at(LITTLE, ANYONE, 100.0, 1e9, cost, LIMITS) == pytest.approx(100.0 + 20 * alone)
+
+
+def test_requests_of_bulk_calls_are_due_as_they_come(cost: CostModel) -> None:
+    assert due_at(replace(LITTLE, work=50.0, steps=50.0), ANYONE.of_bulk(), 100.0, None, cost, LIMITS) == 100.0

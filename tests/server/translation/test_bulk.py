@@ -23,16 +23,18 @@ NOW = 0.001  # seconds after which a refusal may be over
 
 
 class Sender:
-    """Sends texts, and knows how many were taken off it."""
+    """Sends texts in groups of so many, and knows how many texts were taken off it."""
 
-    def __init__(self, *contents: str) -> None:
+    def __init__(self, *contents: str, group: int = 1) -> None:
         self.num_taken = 0
-        self._contents = contents
+        self._texts = [BulkText(number, content, len(content)) for number, content in enumerate(contents)]
+        self._group = group
 
-    async def texts(self) -> AsyncIterator[BulkText]:
-        for number, content in enumerate(self._contents):
-            self.num_taken += 1
-            yield BulkText(number, content, len(content))
+    async def texts(self) -> AsyncIterator[list[BulkText]]:
+        for start in range(0, len(self._texts), self._group):
+            group = self._texts[start : start + self._group]
+            self.num_taken += len(group)
+            yield group
 
 
 def bulk_of(translator: Translator, running: RunningCalls | None = None, **fields: Any) -> Bulk:
@@ -40,16 +42,16 @@ def bulk_of(translator: Translator, running: RunningCalls | None = None, **field
     return Bulk(translator, running or RunningCalls(), options)
 
 
-async def collect(bulk: Bulk, texts: AsyncIterator[BulkText], found: dict[int, str]) -> None:
+async def collect(bulk: Bulk, texts: AsyncIterator[list[BulkText]], found: dict[int, str]) -> None:
     """Adds the translations, or the error of each text that failed alone."""
     async for answer in bulk.answers(texts):
         outcome = answer.outcome
-        found[answer.identity] = outcome.answers[0].text(0) if isinstance(outcome, Job) else f"! {outcome}"
+        found[answer.identity] = outcome.answers[answer.index].text(0) if isinstance(outcome, Job) else f"! {outcome}"
 
 
-async def answers(bulk: Bulk, *contents: str) -> dict[int, str]:
+async def answers(bulk: Bulk, *contents: str, group: int = 1) -> dict[int, str]:
     found: dict[int, str] = {}
-    await collect(bulk, Sender(*contents).texts(), found)
+    await collect(bulk, Sender(*contents, group=group).texts(), found)
     return found
 
 
@@ -63,6 +65,48 @@ async def test_each_text_is_answered_with_its_number(translator: Translator) -> 
     found = await answers(bulk_of(translator), "  One dog.\n", "", "***", "Two dogs. Three!")
 
     assert found == {0: "  One dog.\n", 1: "", 2: "***", 3: "Two dogs. Three!"}
+
+
+async def test_a_group_is_one_request_and_each_of_its_texts_has_its_answer(
+    translator: Translator, engine: EchoEngine
+) -> None:
+    contents = ["One dog.", "", "Two dogs. Three!", "  Four.\n", "***", "Five dogs run."]
+
+    found = await answers(bulk_of(translator), *contents, group=3)
+
+    assert found == dict(enumerate(contents))
+    assert len(engine.flows) == 2
+    assert translator.memory.used_bytes == 0
+
+
+async def test_what_fails_in_a_group_fails_alone_as_if_it_had_come_alone(
+    translator: Translator, engine: EchoEngine
+) -> None:
+    xliff = "application/xliff+xml"
+    texts = ["<broken", "<xliff/>", "<also"]
+    alone = await answers(bulk_of(translator, mime_type=xliff), "<xliff/>", *texts)
+    grouped = await answers(bulk_of(translator, mime_type=xliff), "<xliff/>", *texts, group=4)
+    assert grouped == alone
+    assert [found.startswith("! contents[0]") for _, found in sorted(grouped.items())] == [False, True, False, True]
+
+    errors = [DeadlineExceeded("late"), EngineFailed("translation failed"), Overloaded("no memory", "memory", NOW)]
+    engine.fails = lambda _: errors.pop() if errors else None
+    found = await answers(bulk_of(translator), "One dog.", "Two dogs.", "Three.", "Four.", group=4)
+    assert sorted(found.values()) == ["! late", "! translation failed", "Four.", "One dog."]
+    assert translator.memory.used_bytes == 0
+
+
+async def test_a_group_of_which_every_text_fails_has_all_of_their_errors(translator: Translator) -> None:
+    bulk = bulk_of(translator, mime_type="application/xliff+xml")
+
+    found = await answers(bulk, "<xliff/>", "<broken", "<also", group=2)
+
+    assert [each.startswith("! contents[0]") for _, each in sorted(found.items())] == [False, True, True]
+
+
+async def test_wrong_options_end_the_call_at_its_first_group(translator: Translator) -> None:
+    with pytest.raises(InvalidRequest, match="target_language_code"):
+        await answers(bulk_of(translator, target_language_code="xx"), "One dog.", "Two dogs.", group=2)
 
 
 async def test_answers_come_in_the_order_of_completion(translator: Translator, engine: EchoEngine) -> None:
@@ -211,8 +255,8 @@ async def test_wrong_options_end_the_call_at_its_first_text(translator: Translat
 
 
 async def test_what_the_sender_raises_ends_the_call_when_all_before_it_are_answered(translator: Translator) -> None:
-    async def texts() -> AsyncIterator[BulkText]:
-        yield BulkText(7, "One dog.", 8)
+    async def texts() -> AsyncIterator[list[BulkText]]:
+        yield [BulkText(7, "One dog.", 8)]
         raise InvalidRequest("text", "must be set")
 
     found: dict[int, str] = {}
@@ -263,8 +307,8 @@ async def test_a_text_that_was_accepted_in_the_moment_in_which_the_call_breaks_h
 ) -> None:
     engine.is_holding = True
 
-    async def breaking() -> AsyncIterator[BulkText]:
-        yield BulkText(0, "One dog.", 8)
+    async def breaking() -> AsyncIterator[list[BulkText]]:
+        yield [BulkText(0, "One dog.", 8)]
         raise RuntimeError("broken")
 
     with pytest.raises(ExceptionGroup):
