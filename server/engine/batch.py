@@ -58,8 +58,9 @@ class Batch:
 
     @property
     def cache_bytes(self) -> int:
-        """Bytes of the cache's buffers."""
-        return self._decoder.cache_bytes if self._decoder is not None else 0
+        """Bytes of the cache's buffers. Another thread may ask."""
+        decoder = self._decoder  # which the lane may give back meanwhile
+        return decoder.cache_bytes if decoder is not None else 0
 
     @property
     def sentences(self) -> list[Sentence]:

@@ -65,8 +65,8 @@ class KVCache:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all buffers."""
-        return sum(tensor.nbytes for tensor in (*self.self_attention, *self.cross_attention))
+        """Bytes of all buffers. Another thread may ask, such as that of the metrics."""
+        return sum(buffer.num_bytes for buffer in (*self._self_buffers, *self._cross_buffers))
 
     def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
         """Makes room for so many positions, and not for far more. Only the first `num_rows` rows stay."""
@@ -122,6 +122,7 @@ class _Buffer:
     def __init__(self, shape: tuple[int, int, int, int], dtype: DTypeLike) -> None:
         self._mapping = _map(shape, np.dtype(dtype))
         self.tensor: NDArray[np.generic] = np.ndarray(shape, dtype, self._mapping)
+        self.num_bytes = self.tensor.nbytes
 
     def fit(self, positions: int, kept: NDArray[np.generic]) -> None:
         """Lays the tensor out for so many positions; all but the first rows is zeros or what other rows left.
@@ -140,6 +141,7 @@ class _Buffer:
             self._mapping = _map(shape, kept.dtype)
         self.tensor = np.ndarray(shape, kept.dtype, self._mapping)
         self.tensor[: len(kept), :, : kept.shape[2]] = kept
+        self.num_bytes = self.tensor.nbytes
 
 
 def _map(shape: tuple[int, int, int, int], dtype: np.dtype[np.generic]) -> mmap.mmap:

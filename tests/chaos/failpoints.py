@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from server.api import handlers
 from server.engine.dispatch import Dispatch
 from server.engine.engine import Engine
 from server.models.catalogue import Catalogue
 from server.network import Encoded, StepInputs, StepKind
 from server.runtime.onnx_runtime_errors import telling_failures_apart
-from server.translation.job import Job
 
 
 class Point(enum.Enum):
@@ -157,12 +157,12 @@ def install(faults: Faults) -> None:
     """Wraps what the launcher does not make itself, in this process."""
     _wrap(Engine, "submit", Point.ADMIT, faults)
     _wrap(Dispatch, "take", Point.SCHEDULE, faults)
-    _wrap(Job, "assemble", Point.BEFORE_REPLY, faults)
+    _wrap(handlers, "assemble", Point.BEFORE_REPLY, faults)
     _wrap(Catalogue, "put", Point.SWAP_COMMIT, faults)
     faults.obey_signals()
 
 
-def _wrap(owner: type, name: str, point: Point, faults: Faults) -> None:
+def _wrap(owner: object, name: str, point: Point, faults: Faults) -> None:
     inner = getattr(owner, name)
 
     def wrapped(*args: Any, **more: Any) -> Any:

@@ -193,6 +193,21 @@ def test_size_is_that_of_all_buffers(dtype: type[np.generic]) -> None:
     assert cache.size_bytes == 2 * (2 * 2) * 4 * 3 * BUCKET * 8 * np.dtype(dtype).itemsize
 
 
+def test_another_thread_may_ask_for_the_size_while_a_buffer_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = KVCache(num_layers=1, num_heads=1, head_dim=8, max_rows=2, dtype=np.float32)
+    before, seen = cache.size_bytes, []
+
+    def asking(shape: tuple[int, int, int, int], dtype: np.dtype[np.generic]) -> mmap.mmap:
+        seen.append(cache.size_bytes)
+        return _map(shape, dtype)
+
+    monkeypatch.setattr("server.runtime.kv_cache._map", asking)
+
+    cache.reserve(2, 4 * BUCKET, 1)
+
+    assert seen[0] == before < seen[1] < cache.size_bytes
+
+
 def test_states_are_of_one_size_and_move_whole() -> None:
     cache = KVCache(num_layers=3, num_heads=2, head_dim=8, max_rows=4, dtype=np.int8, states=(2, 3, 20))
     for row in range(3):
