@@ -195,7 +195,8 @@ def test_size_is_that_of_all_buffers(dtype: type[np.generic]) -> None:
 
 def test_another_thread_may_ask_for_the_size_while_a_buffer_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = KVCache(num_layers=1, num_heads=1, head_dim=8, max_rows=2, dtype=np.float32)
-    before, seen = cache.size_bytes, []
+    before = cache.size_bytes
+    seen: list[int] = []
 
     def asking(shape: tuple[int, int, int, int], dtype: np.dtype[np.generic]) -> mmap.mmap:
         seen.append(cache.size_bytes)
