@@ -95,6 +95,7 @@ def watched(metrics_ports: Sequence[int]) -> Iterator[tuple[Pager, Prometheus]]:
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="babelserve-")))
         pager = Pager()
+        stack.callback(pager.server.server_close)
         stack.callback(pager.server.shutdown)
         port, alert_port = free_ports(2)
         targets = ", ".join(f'"127.0.0.1:{each}"' for each in metrics_ports)
