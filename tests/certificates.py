@@ -55,10 +55,28 @@ class Authority:
             .not_valid_before(today + begins * DAY)
             .not_valid_after(today + ends * DAY)
             .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
+            # Python 3.13 wants these three by RFC 5280.
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
+            .add_extension(_usage(is_authority=is_authority), critical=True)
         )
         if names:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         return Issued(builder.sign(self._key, hashes.SHA256()), key)
+
+
+def _usage(*, is_authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=is_authority,
+        crl_sign=is_authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 @functools.cache
