@@ -1,7 +1,7 @@
 """The same job on Ray Data: each worker is an actor with models of its own, on one core or one GPU.
 
-Ray gives a shard to another worker if the one that had it dies. A shard whose output is there is not translated again,
-and its output is the same whoever writes it, so a shard that two workers have is no harm.
+Ray gives a shard to another worker if the one that had it dies. A shard whose output is there is not translated again.
+All workers write the same output for a shard, so it does no harm if two of them have one.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,6 @@ import ray.data
 
 from server.bulk.job import Job, Shard
 from server.bulk.worker import Done, Worker
-from server.settings.settings import Settings
 
 _NAMES = [each.name for each in fields(Shard)]
 
@@ -48,7 +47,7 @@ def run(job: Job, shards: Sequence[Shard], workers: int, tell: Callable[[Done], 
     """
     lanes = job.settings.lanes or 1
     has_gpu = job.settings.device == "cuda"
-    job = replace(job, settings=_with_lanes(job.settings, lanes))
+    job = replace(job, settings=replace(job.settings, lanes=lanes))
     ray.init(log_to_driver=False, logging_level="ERROR")
     try:
         # A block for each shard: a worker that dies takes no more than one with it.
@@ -65,7 +64,3 @@ def run(job: Job, shards: Sequence[Shard], workers: int, tell: Callable[[Done], 
             tell(Done(**row))
     finally:
         ray.shutdown()
-
-
-def _with_lanes(settings: Settings, lanes: int) -> Settings:
-    return replace(settings, lanes=lanes)

@@ -27,7 +27,6 @@ from server.translation.mailbox import Doorbell
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.pairs import direct_routes, encode_pairs
 from server.translation.prefixes import add_prefixes, check_prefixes
-from server.translation.quota import charge, give_back
 from server.translation.refusals import Refusals
 from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Routes, TextRoute, choose_routes
@@ -97,7 +96,7 @@ class Translator:
         if not self.catalogue.is_open:
             return  # then `accept` raises NotServing
         seconds = self.max_request_seconds if remaining is None else min(remaining, self.max_request_seconds)
-        charge(tenant, 0.0)
+        tenant.charge(0.0)
         self._refusals.check(tenant, time.monotonic() + seconds)
 
     async def accept(self, request: TranslationRequest) -> Job:
@@ -159,7 +158,7 @@ class Translator:
         """
         check_texts(len(texts))
         check_type(mime_type)
-        charge(tenant, 0.0)
+        tenant.charge(0.0)
         codes = list(dict.fromkeys(code for each in self._table().manifests for code in each.source_codes))
         first = DetectedLanguage(codes[0], 0.0)
         if len(codes) == 1:
@@ -189,7 +188,7 @@ class Translator:
         for group in groups:
             check_prefixes(request, group.legs)
         options = groups[0].legs[-1].options
-        charge(request.tenant, 0.0)  # refuses a tenant in debt at once
+        request.tenant.charge(0.0)  # refuses a tenant in debt at once
         check_answer(sum(group.num_characters for group in groups), options.num_hypotheses)
         # Asked before the texts are split, so that a full server does not split texts that it refuses.
         flow = Flow(name=request.tenant.name, weight=request.tenant.weight, rank=request.priority)
@@ -220,11 +219,11 @@ class Translator:
         num_marks = sum(len(sentence.markup.marks) for sentence in sentences if sentence.markup is not None)
         need = sentences_need(num_stays, options.num_hypotheses, num_marks, num_nodes)
         held.enter_context(self.memory.hold(need, is_more=True))
-        charge(request.tenant, cost)
+        request.tenant.charge(cost)
         try:
             job = await start_job(answers, deadline, request.arrived, self._doorbell, flow)
         except TranslationError:
-            give_back(request.tenant, cost)
+            request.tenant.give_back(cost)
             raise
         self.metrics.tenant_cost_seconds_total.labels(request.tenant.name).inc(cost)
         return job
