@@ -151,30 +151,22 @@ class KserveHandlers:
     async def _served(self) -> pb.ListModelsResponse:
         return await self._api.list_models(pb.ListModelsRequest())
 
-
-def kserve_service(
-    api: Api,
-    intake: Intake,
-    memory: MemoryBudget,
-    running: RunningCalls,
-    is_ready: Callable[[str], bool],
-    count_refusal: Callable[[str], None],
-) -> FrontService:
-    """Returns the service that a gRPC server registers; arguments are those of `KserveHandlers`."""
-    unary, stream = grpc.stream_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
-    handlers = KserveHandlers(api, intake, memory, running, is_ready, count_refusal)
-    methods = {
-        "ServerLive": unary(parsed(kserve.ServerLiveRequest, handlers.server_live, intake)),
-        "ServerReady": unary(parsed(kserve.ServerReadyRequest, handlers.server_ready, intake)),
-        "ModelReady": unary(parsed(kserve.ModelReadyRequest, handlers.model_ready, intake)),
-        "ServerMetadata": unary(parsed(kserve.ServerMetadataRequest, handlers.server_metadata, intake)),
-        "ModelMetadata": unary(parsed(kserve.ModelMetadataRequest, handlers.model_metadata, intake)),
-        "ModelConfig": unary(parsed(kserve.ModelConfigRequest, handlers.model_config, intake)),
-        "RepositoryIndex": unary(parsed(kserve.RepositoryIndexRequest, handlers.repository_index, intake)),
-        "ModelInfer": unary(parsed(kserve.ModelInferRequest, handlers.model_infer, intake, api.check_open)),
-        "ModelStreamInfer": stream(handlers.model_stream_infer),
-    }
-    return FrontService(front.SERVICE_NAME, methods)
+    def service(self) -> FrontService:
+        """Returns the service that a gRPC server registers."""
+        unary, stream = grpc.stream_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
+        api, intake = self._api, self._intake
+        methods = {
+            "ServerLive": unary(parsed(kserve.ServerLiveRequest, self.server_live, intake)),
+            "ServerReady": unary(parsed(kserve.ServerReadyRequest, self.server_ready, intake)),
+            "ModelReady": unary(parsed(kserve.ModelReadyRequest, self.model_ready, intake)),
+            "ServerMetadata": unary(parsed(kserve.ServerMetadataRequest, self.server_metadata, intake)),
+            "ModelMetadata": unary(parsed(kserve.ModelMetadataRequest, self.model_metadata, intake)),
+            "ModelConfig": unary(parsed(kserve.ModelConfigRequest, self.model_config, intake)),
+            "RepositoryIndex": unary(parsed(kserve.RepositoryIndexRequest, self.repository_index, intake)),
+            "ModelInfer": unary(parsed(kserve.ModelInferRequest, self.model_infer, intake, api.check_open)),
+            "ModelStreamInfer": stream(self.model_stream_infer),
+        }
+        return FrontService(front.SERVICE_NAME, methods)
 
 
 def _cancel(task: "asyncio.Future[Any]") -> None:

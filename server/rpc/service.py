@@ -17,7 +17,7 @@ from server.rpc.bulk import BulkHandler
 from server.rpc.front_service import FrontService
 from server.rpc.google import google_services
 from server.rpc.intake import Intake
-from server.rpc.kserve import kserve_service
+from server.rpc.kserve import KserveHandlers
 from server.rpc.parsed import parsed, parsed_stream
 from server.rpc.riva import riva_service
 from server.translation.running_calls import RunningCalls
@@ -83,5 +83,5 @@ class TranslationService:
         return (
             *google_services(api, intake),
             riva_service(api, intake),
-            kserve_service(api, intake, self._memory, self._running, is_ready, self._count_refusal),
+            KserveHandlers(api, intake, self._memory, self._running, is_ready, self._count_refusal).service(),
         )
