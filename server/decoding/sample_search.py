@@ -35,7 +35,7 @@ class SampleSearch(BeamSearch):
         top_log_probs: list[list[float]],
         wanted_log_probs: Sequence[float] = (),  # noqa: ARG002  # it wants none
     ) -> list[int]:
-        """See `BeamSearch.advance`; the best tokens of each beam are those that are drawn."""
+        """See `BeamSearch.advance`. `draw` has put the drawn tokens in the place of the best ones."""
         if self.num_tokens < len(self._followed) or self._beam_size == 1:
             return super().advance(top_ids, top_log_probs)
         self.top_k, number = 1, len(self._random)

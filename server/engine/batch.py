@@ -64,7 +64,7 @@ class Batch:
 
     @property
     def sentences(self) -> list[Sentence]:
-        """Those that run, and those that are finished and wait to be aligned."""
+        """The running sentences, and the finished ones that wait to be aligned."""
         return self.plan.running + self._unaligned.sentences
 
     def enter(self, sentences: list[Sentence]) -> None:

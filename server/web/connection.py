@@ -17,16 +17,14 @@ from server.access.directory import PeerNames
 from server.web.heads import fault_of
 
 _MAX_HEAD_BYTES = 16 << 10  # as gRPC's metadata
-_HEAD_SECONDS = (
-    20.0  # for a head to become whole, from its first byte or the connection's begin, and for the rest of a body
-)
-# that is answered already. Half, and slow handshakes fail. Twice, and peers who send nothing keep their places longer.
+# For a head to become whole, from its first byte or the connection's begin, and for the rest of a body that is answered
+# already. Half, and slow handshakes fail. Twice, and peers who send nothing keep their places for longer.
+_HEAD_SECONDS = 20.0
 _SLICE_BYTES = 4 << 10  # that are parsed at once. Half, and long bodies take a tenth more. Twice, and twice as much of
 # what a limit forbids is parsed before it is noticed.
-_CHUNK_OVERHEAD = (
-    0.125  # of a body, for the sizes of its chunks, besides the head's limit. Half, and chunks of 64 bytes
-)
-# are refused. Twice, and 8 MiB may come in chunks of 24 bytes, whose parsing takes 0.2 s.
+# Share of a body that the sizes of its chunks may take, besides the head's limit. Half, and chunks of 64 bytes are
+# refused. Twice, and 8 MiB may come in chunks of 24 bytes, whose parsing takes 0.2 s.
+_CHUNK_OVERHEAD = 0.125
 _MAX_WAITING, _MAX_WAITING_BYTES = 128, 64 << 10  # requests that come before the answer to the one before, and their
 # bodies. Half, and clients that send many at once are put out. Twice, and a connection may hold 1 MiB.
 _UNTAKEN_MS = 60_000  # for which a peer may take nothing of what was sent to it; then the kernel ends the connection
@@ -158,9 +156,7 @@ class Connection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
-        cycle.keep_alive = (
-            cycle.keep_alive and self.is_serving()
-        )  # else the caller goes elsewhere with its next request
+        cycle.keep_alive = cycle.keep_alive and self.is_serving()  # else the caller's next request goes elsewhere
         super()._start_asgi_task(cycle, app)
 
     def _is_answered(self) -> bool:

@@ -3,10 +3,8 @@
 import re
 from collections.abc import Sequence
 
-_MAX_HEADERS = (
-    100  # as Envoy has it. Half, and callers behind several proxies are refused. Twice, and each look-up of a
-)
-# header takes twice as long.
+# As Envoy has it. Half, and callers behind several proxies are refused. Twice, and each look-up takes twice as long.
+_MAX_HEADERS = 100
 _HOST = re.compile(rb"[\w.~!$&'()*+,;=%:\[\]-]*", re.ASCII)
 
 

@@ -16,10 +16,9 @@ from starlette.types import ASGIApp
 from server.access.certificates import Certificates, server_context
 from server.web.connection import Connection
 
-_KEEP_ALIVE_SECONDS = (
-    75  # longer than the 60 s after which most balancers drop a connection that nobody uses. Half, and
-)
-# calls over pooled connections meet one that has just been closed. Twice, and idle connections keep places for longer.
+# Longer than the 60 s after which most balancers drop a connection that nobody uses. Half, and calls over pooled
+# connections meet one that has just been closed. Twice, and idle connections keep places for longer.
+_KEEP_ALIVE_SECONDS = 75
 _BACKLOG = 1024
 _LAST_SECONDS = 1.0  # for the answers of calls that were cut off
 
