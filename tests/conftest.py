@@ -1,5 +1,7 @@
 """A tiny trained model and the bundle exported from it: real parts at a size that needs seconds."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,13 @@ DATA = Path(__file__).parent / "data"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the files in tests/golden")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Tells of a failure at once: a run that is ended from outside writes no summary."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        reason = report.longreprtext.splitlines()[-8:]
+        sys.stderr.write("\n".join(["", f"{report.nodeid} failed ({report.when}):", *reason, ""]))
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,6 @@ from tests.chaos.case import Case, Options, Skipped
 QUICK = ("O2", "R2", "R3", "R4", "R7", "R8", "R9", "R10", "R21", "R22", "S1", "S2", "S8", "S9", "W1", "W2", "W3", "W4")
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in QUICK], ids=lambda case: case.name)
 def test_case(case: Case) -> None:
     try:

@@ -43,7 +43,6 @@ def has_image() -> bool:
 
 pytestmark = [
     pytest.mark.skipif(not has_image(), reason=f"needs podman and {IMAGE} (`make image`)"),
-    pytest.mark.timeout(240),
 ]
 
 

@@ -163,7 +163,6 @@ def test_the_extensions_take_every_object() -> None:
 
 @needs("kubectl")
 @needs("checkov")
-@pytest.mark.timeout(300)
 def test_checkov_finds_nothing_but_what_has_a_reason(tmp_path: Path) -> None:
     for components in SETS:
         (tmp_path / f"{'+'.join(components) or 'cpu'}.yaml").write_text(kustomized(components))

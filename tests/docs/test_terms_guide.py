@@ -1,7 +1,5 @@
 """Every block of docs/guides/terms.md, in order, as a reader runs it beside a server with the built-in model."""
 
-import pytest
-
 from tests.docs.reader import ROOT, Reader, blocks
 
 PAGE = (ROOT / "docs" / "guides" / "terms.md").read_text(encoding="utf-8")
@@ -13,7 +11,6 @@ def test_the_page_has_no_block_of_another_form() -> None:
     assert {language for language, _ in BLOCKS} == {"console", "csv", "python", "text"}
 
 
-@pytest.mark.timeout(120)
 def test_every_block_does_what_the_page_says(reader: Reader) -> None:
     reader.start("babelserve", "babelserve")
     for language, block in BLOCKS:

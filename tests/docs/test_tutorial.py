@@ -18,7 +18,6 @@ def test_the_page_has_no_block_of_another_form() -> None:
     assert {language for language, _ in BLOCKS} == {"console", "python", "yaml"}
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.skipif(
     None in map(shutil.which, ("bash", "curl", "make", "zcat")), reason="bash, curl, make or zcat is not there"
 )

@@ -27,7 +27,6 @@ def lines(tmp_path: Path) -> list[str]:
     return rows
 
 
-@pytest.mark.timeout(180)
 def test_a_job_that_is_killed_goes_on_and_loses_and_doubles_nothing(tmp_path: Path, lines: list[str]) -> None:
     whole = start(tmp_path, "whole")
     assert "300 rows" in whole.communicate(timeout=_TIMEOUT_SECONDS)[1]

@@ -72,7 +72,6 @@ def outcomes(tiny_bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> d
     return {case.name: outcome for case, outcome in zip(CASES, found, strict=True)}
 
 
-@pytest.mark.timeout(240)  # the first case waits for all
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_an_absurd_bundle_is_refused_soon_and_in_little_memory(outcomes: dict[str, Outcome], case: BadBundle) -> None:
     code, written, seconds, mib = outcomes[case.name]

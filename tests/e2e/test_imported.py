@@ -19,8 +19,6 @@ from tests.imports.converting import CONVERTED, with_tokenizer
 from tests.imports.expected import Expected, Run, Sentence, read
 from tests.imports.families import EXPECTED, MODELS
 
-pytestmark = pytest.mark.timeout(180)  # a whole import, which is slow on a busy machine
-
 
 def import_model(source: Path, out: Path, *flags: str) -> str:
     """Runs `babelserve-import`; returns what it prints."""

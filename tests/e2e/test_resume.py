@@ -4,8 +4,6 @@ import itertools
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from server.bundle.bundle import Bundle
 from tests.acceptance.resumed_equals_undisturbed import Jobs, job, lines_of_text, serving
 from tests.acceptance.server_process import REPOSITORY
@@ -13,7 +11,6 @@ from tests.acceptance.server_process import REPOSITORY
 NUM_LINES = 200
 
 
-@pytest.mark.timeout(180)  # a dozen processes start, one after the other
 def test_killed_clients_and_clients_of_killed_servers_lose_no_line(tiny_bundle: Bundle, tmp_path: Path) -> None:
     flags = ["--bundle", str(tiny_bundle.directory), "--lanes", "1"]
     source, expected, stderr = tmp_path / "in.txt", tmp_path / "expected.txt", tmp_path / "stderr.log"

@@ -28,7 +28,6 @@ def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             yield address
 
 
-@pytest.mark.timeout(300)  # the first test of a client installs it
 @pytest.mark.parametrize(
     ("environment", "script"), [("deepl", "deepl_client.py"), ("deepl_node", "deepl_node_client.mjs")]
 )

@@ -20,7 +20,6 @@ def address() -> Iterator[str]:
         yield server.address
 
 
-@pytest.mark.timeout(300)  # the first test of a client installs it
 @pytest.mark.parametrize("name", ["riva", "triton"])
 def test_a_client_gets_what_it_asks_for(address: str, name: str) -> None:
     environment_of(name)
@@ -28,7 +27,6 @@ def test_a_client_gets_what_it_asks_for(address: str, name: str) -> None:
     run_client(name, f"{name}_client.py", address)
 
 
-@pytest.mark.timeout(300)
 def test_googles_client_gets_what_it_asks_for(tmp_path: Path) -> None:
     environment_of("google")
     files = {name: tmp_path / name for name in ("tls-cert", "tls-key", "keys")}

@@ -26,7 +26,6 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
             yield address
 
 
-@pytest.mark.timeout(300)  # the first test of a client installs it
 @pytest.mark.parametrize(
     ("environment", "script"),
     [

@@ -12,7 +12,6 @@ from model.train import prepare
 from tests.model.runs import ROOT, SMALL_RECIPE, small_data
 
 
-@pytest.mark.timeout(240)  # processes of their own, which start slowly on a busy machine
 def test_two_processes_make_the_updates_of_one_and_stop_together(tmp_path: Path) -> None:
     data, out, path = small_data(tmp_path), tmp_path / "out", tmp_path / "recipe.toml"
     path.write_text(SMALL_RECIPE.format(training="accumulate = 1"), encoding="utf-8")

@@ -212,7 +212,6 @@ def test_wrong_arguments_end_with_two(
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.timeout(240)  # a process of its own, which starts slowly on a busy machine
 def test_where_stderr_is_a_file_loss_speed_and_end_are_told_and_the_next_command(tmp_path: Path) -> None:
     data, out, path = small_data(tmp_path), tmp_path / "run", tmp_path / "recipe.toml"
     text = SMALL_RECIPE.format(training="evaluate_every = 10").replace("max_steps = 1000", "max_steps = 20")
@@ -252,7 +251,6 @@ def test_a_full_disk_ends_with_one_line(tmp_path: Path, monkeypatch: pytest.Monk
             signal.signal(number, handler)
 
 
-@pytest.mark.timeout(240)  # processes of their own, which start slowly on a busy machine
 def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path: Path) -> None:
     data, out, path = small_data(tmp_path), tmp_path / "out", tmp_path / "recipe.toml"
     path.write_text(SMALL_RECIPE.format(training="evaluate_every = 1"), encoding="utf-8")

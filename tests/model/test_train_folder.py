@@ -37,7 +37,6 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_one_line_and_saves_nothing(
     assert not list(tmp_path.glob("*.pt"))
 
 
-@pytest.mark.timeout(240)  # a process of its own, which starts slowly on a busy machine
 def test_a_second_run_in_one_folder_is_refused_with_one_line(tmp_path: Path) -> None:
     data, path = small_data(tmp_path), tmp_path / "recipe.toml"
     path.write_text(SMALL_RECIPE.format(training=""), encoding="utf-8")

@@ -27,7 +27,6 @@ def test_a_dry_run_says_what_it_is_and_writes_nothing(command: Command, tmp_path
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.timeout(240)  # the whole proof, which is slow on a busy machine
 def test_a_model_becomes_a_proven_bundle(command: Command, tmp_path: Path, copy: Path) -> None:
     (copy / "README.md").write_text("---\nlicense: apache-2.0\n---\n", encoding="utf-8")
     out = tmp_path / "out" / "bundle"

@@ -10,7 +10,6 @@ from tests.server.bulk.parts import job_of, output
 pytest.importorskip("ray")
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.filterwarnings("ignore")
 def test_the_output_is_that_of_one_process(tmp_path: Path) -> None:
     from server.bulk import on_ray  # noqa: PLC0415

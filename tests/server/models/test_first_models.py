@@ -29,7 +29,6 @@ def spoilt(tiny_bundle: Bundle, directory: Path, kind: str) -> Path:
     return directory
 
 
-@pytest.mark.timeout(120)
 def test_a_signal_ends_a_server_whose_bundle_does_not(tmp_path: Path, tiny_bundle: Bundle) -> None:
     bundle = spoilt(tiny_bundle, tmp_path / "endless", "products")
     server = launch_server(tmp_path / "stderr.log", [*FLAGS, "--bundle", str(bundle)])
@@ -43,7 +42,6 @@ def test_a_signal_ends_a_server_whose_bundle_does_not(tmp_path: Path, tiny_bundl
     assert server.stop() == 0
 
 
-@pytest.mark.timeout(180)
 def test_a_server_begins_anew_if_a_bundle_of_a_folder_takes_all_memory(models: Path, tiny_bundle: Bundle) -> None:
     spoilt(tiny_bundle, models / "b-bad", "constant-of-shape")
     server = launch_server(models.parent / "stderr.log", [*FLAGS, "--models", str(models)])
