@@ -60,6 +60,7 @@ class TransformerConfig:
         output_bias: the output projection has a bias; -inf there suppresses a token.
         positions: "sinusoidal" (the paper), "learned", or "table": one for each side, stored with the weights.
         decoder_mixer: what brings earlier target tokens to a position: "attention", or "ssru" (see `model.recurrent`).
+        self_window: last target tokens that a position of the decoder attends to, itself included; 0 for all.
         pad_id: fills sources, none of which has it.
         unk_id: stands for what the vocabulary does not have.
         bos_id: what the decoder starts with.
@@ -90,6 +91,7 @@ class TransformerConfig:
     output_bias: bool = False
     positions: Positions = "sinusoidal"
     decoder_mixer: Mixer = "attention"
+    self_window: int = 0
     pad_id: int = 0
     unk_id: int = 1
     bos_id: int = 2
@@ -100,6 +102,9 @@ class TransformerConfig:
         for name, probability in (("dropout", self.dropout), ("inner_dropout", self.inner_dropout)):
             if probability is not None and not 0 <= probability < 1:
                 faults.append(f"{name} must be in [0, 1), not {probability}")
+        most = self.max_positions if self.decoder_mixer == "attention" else 0
+        if not 0 <= self.self_window <= most:
+            faults.append(f"self_window must be in 0..{most} with {self.decoder_mixer}, not {self.self_window}")
         if not 0 < self.layer_norm_eps <= 1:
             faults.append(f"layer_norm_eps must be over 0 and at most 1, not {self.layer_norm_eps}")
         kinds = {"norm": Norm, "activation": Activation, "positions": Positions, "decoder_mixer": Mixer}
