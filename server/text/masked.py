@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from server.text.carriers import carrier_pattern, clean, sure_end
 from server.text.casing import Casing, begun, raise_again
+from server.text.full_stops import end_like
 from server.text.locales import locale_of
 from server.text.markup.document import Mark
+from server.text.number_signs import restore_number_signs
 from server.text.numbers import NumberSpan, missing_numbers
 from server.text.quotes import ended, is_quote, punctuated, written
 from server.text.typography import clock_time, restore_typography
@@ -162,7 +164,8 @@ class Masked:
             text = punctuated(text, self.language)
             if self.parts[0].start == 0 and self.original[1:2].isupper():  # the mark stands before the first word
                 text = _FIRST_QUOTED.sub(lambda match: match[0].upper(), text)
-        text = restore_typography(self.original, text, self.language)
+        text = restore_number_signs(self.original, text, self.language)
+        text = end_like(self.original, restore_typography(self.original, text, self.language))
         outcome = [
             KeptPart(part.text, Placement.BY_MODEL if part.carrier in found else Placement.BY_POSITION)
             for part in self.parts
@@ -182,7 +185,8 @@ class Masked:
         translation = raise_again(self.original, translation, self.casing, self.language)
         translation = begun(self.original[len(self.leading) :], translation)
         text = self._with_found(translation, carrier_pattern(carriers))
-        return self.leading + restore_typography(self.original, text, self.language)
+        text = restore_number_signs(self.original, text, self.language)
+        return self.leading + end_like(self.original, restore_typography(self.original, text, self.language))
 
     def _place(self, translation: str, pattern: "re.Pattern[str]", found: Sequence[str]) -> str:
         """Returns the translation with parts in carriers' places, and the others about where the source has them."""

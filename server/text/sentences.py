@@ -35,6 +35,7 @@ import sentencex  # type: ignore[import-untyped]
 
 from server.text.layout import Syntax, has_syntax, part_code, part_line, part_messages
 from server.text.masking import NO_MASKING, Masker
+from server.text.repeats import part_repeats
 from server.text.source import SourceSentence, SplitText
 
 logger = logging.getLogger(__name__)
@@ -150,6 +151,14 @@ def _after_label(segments: Iterable[str]) -> Iterator[str]:
 
 
 def _line_segments(line: str, language: str, masker: Masker) -> Iterator[str]:
+    for piece in part_repeats(line):
+        if piece is line:
+            yield from _sentences(line, language, masker)
+        else:
+            yield piece
+
+
+def _sentences(line: str, language: str, masker: Masker) -> Iterator[str]:
     if not line or line.isspace():
         yield line
         return

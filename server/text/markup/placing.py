@@ -5,6 +5,7 @@ mark takes the words that have attended most to its own words. Outer marks choos
 same parent the surest one chooses first. A point stands where it divides the attention as it divides the source.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
@@ -22,6 +23,8 @@ _LEAST_OF_ONE = 0.15
 # marks are placed by position alone, in linear time.
 _MOST_PAIRS = 1 << 19
 _TAKEN = -1e9  # what another mark's word gains: less than all stand-ins of a sentence together can outweigh
+
+_NUMBER = re.compile(r"\d++")
 
 _Array = NDArray[np.float64]
 
@@ -71,7 +74,7 @@ def place_marks(
     for node in (root, *nodes):  # parents come first
         if node.children:
             _Room(node, sources, targets, shares).place_children()
-    return _write(root, _by_words(source, targets, len(target)), target, escape)
+    return _write(root, _by_words(source, target, targets), target, escape)
 
 
 def _nest(marks: Sequence[Mark], length: int) -> tuple[_Node, list[_Node]]:
@@ -212,11 +215,17 @@ def _largest_sum(gains: _Array) -> tuple[int, int, float]:
 _Locate = Callable[[_Node], Span]
 
 
-def _by_words(source: str, targets: Words, length: int) -> _Locate:
-    begins, ends = [*targets.begins, length], [0, *targets.ends]
+def _by_words(source: str, target: str, targets: Words) -> _Locate:
+    begins, ends = [*targets.begins, len(target)], [0, *targets.ends]
 
     def locate(node: _Node) -> Span:
         first, end = node.place
+        if first < end and _is_ordinal_ending(source, node.mark):
+            number = _NUMBER.match(target, begins[first], ends[end])
+            if number:  # the full stop of German is its ending
+                return number.end(), ends[end] + (
+                    number.end() == ends[end] and target[ends[end] : ends[end] + 1] == "."
+                )
         if first < end:
             return begins[first], ends[end]
         begin = node.mark.begin
@@ -224,6 +233,11 @@ def _by_words(source: str, targets: Words, length: int) -> _Locate:
         return at, at
 
     return locate
+
+
+def _is_ordinal_ending(source: str, mark: Mark) -> bool:
+    """Whether a mark encloses the letters behind a number, as in 1<sup>st</sup>."""
+    return mark.begin > 0 and source[mark.begin - 1].isdecimal() and source[mark.begin].isalpha()
 
 
 def _by_position(source_length: int, target_length: int, targets: Words) -> _Locate:

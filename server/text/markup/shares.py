@@ -22,6 +22,9 @@ _LEAST_SHARE = 0.40
 # How strongly a word with a stand-in belongs to marks round that stand-in, and how strongly to no other mark. Each is
 # more than everything weaker in a sentence together.
 _BOUND, _BARRED = 1e6, 1e3
+# The word that a German request adds to its verb, and the attention with which it stands for a word of the source.
+# Half, and it goes with the word behind it; 1, and it goes with the verb where the source has "you".
+_ADDED, _LEAST_OWN = "Sie", 0.6
 _TINY = 1e-9  # no attention: keeps a division from being by 0
 
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*|([^\w\s])\1*")
@@ -139,12 +142,15 @@ def _sharpened(words: WordWeights, sources: Words, targets: Words) -> _Array:
     """Returns the attention of all words, [targets, sources]; a word that was not shown has that of its equal.
 
     A word such as an article looks at its neighbour's word for want of one of its own. So each weight counts by what
-    it is of the largest one that its word of the source gets.
+    it is of the largest one that its word of the source gets. The "Sie" of "Klicken Sie hier" goes with its verb.
     """
     weights = np.zeros((len(targets), len(sources)))
     rows, columns = targets.indices(words.targets), sources.indices(words.sources)
     shown = words.weights * (words.weights / words.weights.max(axis=0, initial=_TINY))
     weights[np.ix_(rows, columns)] = shown / np.maximum(shown.sum(axis=1, keepdims=True), _TINY)
+    for row, most in zip(rows, words.weights.max(axis=1, initial=0.0), strict=True):
+        if row > 0 and targets.texts[row] == _ADDED and most < _LEAST_OWN:
+            weights[row] = weights[row - 1]
     unseen = {sources.texts[index]: index for index in set(range(len(sources))).difference(columns)}
     for row in set(range(len(targets))).difference(rows):
         if (column := unseen.get(targets.texts[row])) is not None:
