@@ -114,8 +114,10 @@ class _Room:
         if self._low == self._high:
             spans, points = [], self._parent.children
         waiting = [node for node in spans if not self._take_end(node)]
-        gains = {node: self._best(node)[1] for node in waiting}
-        for node in sorted(waiting, key=lambda node: -gains[node]):
+        if len(waiting) > 1:
+            gains = {node: self._best(node)[1] for node in waiting}
+            waiting.sort(key=lambda node: -gains[node])
+        for node in waiting:
             place, _ = self._best(node)
             if place is None:
                 points.append(node)
@@ -205,7 +207,8 @@ class _Room:
 
 def _largest_sum(gains: _Array) -> tuple[int, int, float]:
     """Returns first, end and sum of the range with the largest sum; of several the first one that is shortest."""
-    sums = np.append(0.0, np.cumsum(gains))
+    sums = np.zeros(1 + len(gains))
+    np.cumsum(gains, out=sums[1:])
     least = np.minimum.accumulate(sums[:-1])
     end = int((sums[1:] - least).argmax()) + 1
     first = int(np.flatnonzero(sums[:end] == least[end - 1])[-1])
