@@ -212,13 +212,20 @@ class Masked:
             part = left.pop(match[0], None)
             if part is None:  # it has been put already
                 continue
-            if part.touches_left:
+            before, behind = self._beside(part)
+            if part.touches_left and (before.isalnum() or not pieces[-1][-2:-1].isalnum()):
                 pieces[-1] = pieces[-1].removesuffix(" ")
             pieces.append(written(part.text) if is_quote(part.text) else clock_time(part.text, self.language))
             pieces.append(part.ending)
-            if part.touches_right and translation[end : end + 1] == " ":
+            is_beside = translation[end : end + 1] == " "
+            if part.touches_right and is_beside and (behind.isalnum() or not translation[end + 1 : end + 2].isalnum()):
                 end += 1
         return "".join([*pieces, clean(translation[end:])])
+
+    def _beside(self, part: Part) -> tuple[str, str]:
+        """Returns the characters of the sentence before and behind a part. Where these are marks, it touches no word."""
+        end = part.start + len(part.text)
+        return self.original[max(0, part.start - 1) : part.start], self.original[end : end + 1]
 
     def _is_far(self, part: Part, translation: str) -> bool:
         """Whether a part stands in quite another place than in the source."""
