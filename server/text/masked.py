@@ -227,7 +227,7 @@ class Masked:
         return end_like(self.original.removesuffix(self.trailing).rstrip(), translation)
 
     def _beside(self, part: Part) -> tuple[str, str]:
-        """Returns the characters before and behind a part in the sentence. Where these are marks, it touches no word."""
+        """Returns the characters before and behind a part. Where these are marks, the part touches no word."""
         end = part.start + len(part.text)
         return self.original[max(0, part.start - 1) : part.start], self.original[end : end + 1]
 
