@@ -31,12 +31,10 @@ def collapse(path: Sequence[int], blank: int) -> list[int]:
 
 def keep_top(positions: Tensor, k: int, blank: int) -> Tensor:
     """Returns log-probabilities [T, V] with -inf at all but the k best tokens of each position, and the blank."""
-    others = positions.clone()
-    others[:, blank] = -math.inf
-    kept = torch.full_like(positions, -math.inf)
+    top = positions.topk(min(k, positions.shape[1]), dim=-1)
+    kept = torch.full_like(positions, -math.inf).scatter(1, top.indices, top.values)
     kept[:, blank] = positions[:, blank]
-    top = others.topk(min(k, positions.shape[1] - 1), dim=-1)
-    return kept.scatter(1, top.indices, top.values)
+    return kept
 
 
 def best_path(positions: Tensor, blank: int) -> Reading:
