@@ -120,14 +120,29 @@ def exact_length(positions: Tensor, blank: int, num_tokens: int) -> Reading:
 
 
 @torch.inference_mode()
-def translate(model: OnePass, sources: list[list[int]]) -> list[list[int]]:
-    """Returns the greedy translations, ids without eos, of a batch of sources, ids that end with eos."""
+def translate(model: OnePass, sources: list[list[int]], beam_size: int = 1) -> list[list[int]]:
+    """Translates a batch of sentences by prefix beam search, or greedily with a beam of one.
+
+    Args:
+        model: in evaluation mode.
+        sources: token ids of each sentence, ending with eos.
+        beam_size: W, at least 1; a position may be one of its 2W best tokens, or the blank.
+
+    Returns:
+        The best translation of each sentence, ids without eos.
+    """
     config = model.config
-    source_ids = pad(sources, config.pad_id).to(model.source_tokens.device)
-    paths = model.best_tokens(model.decode(*model.upsample(source_ids))).tolist()
-    return [
-        collapse(path[: UPSAMPLING * len(source)], config.bos_id) for path, source in zip(paths, sources, strict=True)
-    ]
+    states = model.decode(*model.upsample(pad(sources, config.pad_id).to(model.source_tokens.device)))
+    counts = [UPSAMPLING * len(source) for source in sources]
+    if beam_size == 1:
+        paths = model.best_tokens(states).tolist()
+        return [collapse(path[:count], config.bos_id) for path, count in zip(paths, counts, strict=True)]
+    translations = []
+    for own, count in zip(states, counts, strict=True):
+        positions = model.logits(own[:count]).float().log_softmax(dim=-1)
+        considered = keep_top(positions, 2 * beam_size, config.bos_id)
+        translations.append(prefix_beam(considered, config.bos_id, beam_size)[0].ids)
+    return translations
 
 
 _Link = tuple[int, "_Link | None"]

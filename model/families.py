@@ -1,4 +1,4 @@
-"""The families of networks: one row for each, of how it is made, learns, and translates while it learns."""
+"""The families of networks: one row for each, of how it is made, learns, and translates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,17 +21,18 @@ from model.transformer import Network, Transformer
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What training asks of a family; the functions take networks of this family alone.
+    """What training and evaluation ask of a family; the functions take networks of this family alone.
 
     Attributes:
         network: its class.
         loss: the sum of the label-smoothed loss of a batch, in nats, for a network in training.
-        translate: greedy translations, ids without eos, of a batch of sources, ids with eos; in evaluation.
+        translate: the best translations, ids without eos, of a batch of sources, ids with eos, for a network in
+            evaluation mode and a size of the beam.
     """
 
     network: Callable[[TransformerConfig], Network]
     loss: Callable[[Any, Batch, TrainingConfig], Tensor]
-    translate: Callable[[Any, list[list[int]]], list[list[int]]]
+    translate: Callable[[Any, list[list[int]], int], list[list[int]]]
 
 
 def teacher_forcing(model: Transformer, batch: Batch, training: TrainingConfig) -> Tensor:
@@ -68,13 +69,13 @@ def all_at_once(model: OnePass, batch: Batch, training: TrainingConfig) -> Tenso
     )
 
 
-def greedy(model: Transformer, sources: list[list[int]]) -> list[list[int]]:
-    """Returns greedy translations within the default bound on their tokens."""
-    limits = [default_max_tokens(len(source), model.config.max_positions - 1) for source in sources]
-    return [hypotheses[0].ids for hypotheses in search(model, sources, max_tokens=limits)]
+def translate(model: Transformer, sources: list[list[int]], beam_size: int = 1) -> list[list[int]]:
+    """Translates a batch of sentences by beam search, within the default bound on their tokens."""
+    limits = [default_max_tokens(len(source), model.config.max_positions) for source in sources]
+    return [found[0].ids for found in search(model, sources, beam_size=beam_size, max_tokens=limits)]
 
 
 FAMILIES: dict[FamilyName, Family] = {
-    "transformer": Family(Transformer, teacher_forcing, greedy),
+    "transformer": Family(Transformer, teacher_forcing, translate),
     "one_pass": Family(OnePass, all_at_once, ctc_search.translate),
 }

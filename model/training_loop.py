@@ -152,7 +152,7 @@ class Trainer:
         for start in range(0, len(order), 128):
             chosen = order[start : start + 128]
             with self._autocast():
-                results = self.family.translate(self.model, [sources[i] for i in chosen])
+                results = self.family.translate(self.model, [sources[i] for i in chosen], 1)
             for i, ids in zip(chosen, results, strict=True):
                 hypotheses[i] = self.tokenizer.decode(ids)
         references = [[target for _, target in self.dev]]

@@ -126,3 +126,7 @@ def test_a_batch_translates_as_each_sentence_alone() -> None:
         positions = model(torch.tensor([sources[0]]))[0].log_softmax(-1)
     assert together[0] == best_path(positions, model.config.bos_id).ids
     assert any(together)
+    considered = keep_top(positions, 6, model.config.bos_id)
+    wide = translate(model, sources, beam_size=3)
+    assert wide[0] == prefix_beam(considered, model.config.bos_id, 3)[0].ids
+    assert wide == [translate(model, [source], beam_size=3)[0] for source in sources]

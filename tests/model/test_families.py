@@ -47,7 +47,8 @@ def test_a_network_of_each_family_learns_by_its_loss_what_it_then_translates(
         optimizer.step()
 
     sources = [[*row[row > 3].tolist(), 3] for row in batch.source]
-    assert kind.translate(model.eval(), sources) == [source[-2::-1] for source in sources]
+    for beam_size in (1, 3):
+        assert kind.translate(model.eval(), sources, beam_size) == [source[-2::-1] for source in sources]
 
 
 def test_every_name_has_its_family() -> None:
