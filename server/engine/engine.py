@@ -8,6 +8,7 @@ It guarantees:
 `server.engine.batch` says what happens in one iteration.
 """
 
+import math
 import threading
 import time
 from collections import Counter
@@ -63,13 +64,11 @@ class Engine:
         self._metrics = metrics
         self._limits = limits
         self._clock = clock
-        self._cost = CostModel(limits.lane.max_rows)
+        self._cost = CostModel(limits.lane.max_rows, limits.num_lanes)
         self._dispatch = Dispatch(limits, self._cost, clock)
         self.alarm = threading.Event()
         gate = Gate(cores or Cores(clock=clock))
-        self._new_lane = partial(
-            Lane, runner, self._dispatch, gate, self._cost, limits.lane, metrics, clock, self.alarm
-        )
+        self._new_lane = partial(Lane, runner, self._dispatch, gate, metrics, self.alarm)
         self.lanes = [self._new_lane() for _ in range(limits.num_lanes)]
         self._threads = [_thread(lane, index) for index, lane in enumerate(self.lanes)]
         self._unwatch = metrics.watch(self._load)
@@ -93,14 +92,18 @@ class Engine:
         self._unwatch = lambda: None
 
     def submit(
-        self, sources: Iterable[Iterable[int]], options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
+        self,
+        sources: Iterable[Iterable[int]],
+        options: DecodingOptions,
+        deadline: float = math.inf,
+        flow: Flow = ANYONE,
     ) -> list[Future[Result]]:
         """Adds all sentences of a request to the queue, or none.
 
         Args:
             sources: source ids of each sentence, with prefixes and eos, at most `max_source_tokens`.
             options: within the manifest's limits, which the caller has checked.
-            deadline: instant of the clock; None for never.
+            deadline: instant of the clock; infinite for never.
 
         Returns:
             A future for each sentence. It fails only with a `TranslationError`. A caller cancels it to drop the
@@ -116,14 +119,15 @@ class Engine:
         return [sentence.future for sentence in sentences]
 
     def check_room(
-        self, lengths: Sequence[int], options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
+        self, lengths: Sequence[int], options: DecodingOptions, deadline: float = math.inf, flow: Flow = ANYONE
     ) -> float:
         """Finds out whether `submit` would take texts of so many characters now, before the caller splits them.
 
         Returns the seconds that the request would take if nothing else ran. Raises as `submit`.
         """
         demand = self._cost.demand_of_texts(lengths, options)
-        return self._dispatch.check(demand, deadline, flow).alone_seconds
+        self._dispatch.check(demand, deadline, flow)
+        return self._cost.alone_seconds(demand)
 
     def observe_text(self, num_characters: int, source_tokens: int) -> None:
         """Notes how many source tokens a text had, for `check_room`."""
@@ -149,7 +153,7 @@ class Engine:
 
     def send_canary(self, lane: Lane, source_ids: Iterable[int], options: DecodingOptions) -> Future[Result]:
         """Lets this lane alone translate a sentence; its future ends as the futures of `submit`."""
-        sentence = self._sentence(tuple(source_ids), options, deadline=None, flow=ANYONE)
+        sentence = self._sentence(tuple(source_ids), options)
         lane.send_canary(sentence)
         return sentence.future
 
@@ -171,7 +175,7 @@ class Engine:
             lane.abandon(error)
 
     def _sentence(
-        self, source_ids: tuple[int, ...], options: DecodingOptions, deadline: float | None, flow: Flow
+        self, source_ids: tuple[int, ...], options: DecodingOptions, deadline: float = math.inf, flow: Flow = ANYONE
     ) -> Sentence:
         options = options.of_source(len(source_ids))
         num_given, default = len(options.target_prefix), default_max_tokens(len(source_ids), self._max_target_tokens)

@@ -120,10 +120,10 @@ class FairQueue:
 
         Requests come about in the order in which they are due, so that few go after it.
         """
-        queue = self._flows[flow] if flow in self._flows else _FlowQueue()
+        queue = self._flows.get(flow, _FlowQueue())
         after = bisect_right(queue.entries, (flow.rank, due), key=_BY_KEY)
         return queue.load.work - sum(entry.work for entry in queue.entries[after:])
 
-    def loads(self) -> dict[Flow, Load]:
-        """Returns what waits of each flow."""
-        return {flow: queue.load for flow, queue in self._flows.items()}
+    def load_of(self, flow: Flow) -> Load:
+        """Returns what waits of a flow."""
+        return self._flows.get(flow, _FlowQueue()).load

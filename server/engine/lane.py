@@ -9,16 +9,12 @@ import enum
 import logging
 import math
 import threading
-from collections.abc import Callable
-from functools import reduce
-from operator import add
 
 from server.engine.batch import Batch
 from server.engine.cores import Gate
-from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
 from server.engine.failing import Faults, end_over, fail
-from server.engine.limits import Footprint, LaneLimits
+from server.engine.limits import Footprint
 from server.engine.sentence import Sentence
 from server.errors import NotServing, TranslationError
 from server.network import Runner, StepKind
@@ -62,24 +58,20 @@ class Lane:
         runner: Runner,
         dispatch: Dispatch,
         gate: Gate,
-        cost: CostModel,
-        limits: LaneLimits,
         metrics: ModelMetrics,
-        clock: Callable[[], float],
         alarm: threading.Event,
         *,
         is_proven: bool = True,
     ) -> None:
         self._dispatch = dispatch
         self._gate = gate
-        self._limits = limits
+        self._limits = dispatch.limits.lane
         self._metrics = metrics
-        self._clock = clock
+        self._clock = dispatch.clock
         self._alarm = alarm
         self.faults = Faults(metrics, alarm)
         self._foreground, self._background = (
-            [Batch(kind, runner, dispatch, cost, limits.max_rows, metrics, clock, self.faults) for kind in StepKind]
-            for _ in range(2)
+            [Batch(kind, runner, dispatch, metrics, self.faults) for kind in StepKind] for _ in range(2)
         )
         self._batches = self._foreground + self._background
         self._owed_seconds = 0.0  # of the background's last step, that it has not earned yet
@@ -163,12 +155,11 @@ class Lane:
             now = self._clock()
             if has_foreground:
                 self._foreground_until = now + _ALONE_SECONDS
-            has_background = self._dispatch.has_background or any(batch.plan.running for batch in self._background)
-            if has_foreground and has_background:
-                self._dispatch.note_seconds(now - came, is_background=False)
-                self._owed_seconds -= (now - came) * _BACKGROUND_TIME
-                if self._owed_seconds > 0:
-                    return
+                if self._dispatch.has_background or any(batch.plan.running for batch in self._background):
+                    self._dispatch.note_seconds(now - came, is_background=False)
+                    self._owed_seconds -= (now - came) * _BACKGROUND_TIME
+                    if self._owed_seconds > 0:
+                        return
             if self._step_all(self._background, now, is_alone=is_alone):
                 self._owed_seconds = self._clock() - now
                 self._dispatch.note_seconds(self._owed_seconds, is_background=True)
@@ -186,10 +177,6 @@ class Lane:
             for batch in batches:
                 batch.fail(error, batch.sentences)
             return False
-        now = self._clock()
-        for sentence in entering:
-            sentence.admitted = now
-            self._metrics.queue_duration_seconds.observe(now - sentence.submitted)
         is_alone = is_alone and self._dispatch.is_all(_footprint(self._batches).rows)
         stepped = [batch for batch in batches if batch.plan.running]
         for batch in stepped:
@@ -250,4 +237,4 @@ class Lane:
 
 
 def _footprint(batches: list[Batch]) -> Footprint:
-    return reduce(add, (batch.plan.footprint for batch in batches))
+    return sum((batch.plan.footprint for batch in batches), Footprint())

@@ -1,5 +1,7 @@
 """Which sentences lanes take, with integers only: no model, no threads."""
 
+import math
+
 import pytest
 
 from server.engine.flow import Flow
@@ -202,10 +204,10 @@ def test_a_flow_leaves_the_background_with_its_last_sentence() -> None:
 
 def test_a_background_that_has_no_time_is_told_that_its_answers_take_longer() -> None:
     dispatch, _, _ = flooded()
-    seconds = [dispatch.check(LITTLE, None, flow).seconds for flow in (FLOOD.of_long(), NEIGHBOUR)]
+    seconds = [dispatch.check(LITTLE, math.inf, flow).seconds for flow in (FLOOD.of_long(), NEIGHBOUR)]
     dispatch.note_seconds(1.0, is_background=False)
     dispatch.note_seconds(0.05, is_background=True)
-    starved = [dispatch.check(LITTLE, None, flow).seconds for flow in (FLOOD.of_long(), NEIGHBOUR)]
+    starved = [dispatch.check(LITTLE, math.inf, flow).seconds for flow in (FLOOD.of_long(), NEIGHBOUR)]
 
     # At first it is taken to have had a quarter of a second.
     assert starved == pytest.approx([seconds[0] * (1.0 + 0.05 + 0.25) / (0.05 + 0.25), seconds[1]])
