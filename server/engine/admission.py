@@ -6,8 +6,7 @@ sentences of the background run in batches of their own, in the time that the fo
 they do not make the steps of others longer.
 """
 
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -71,7 +70,7 @@ class Snapshot:
     weights: Mapping[Flow, float]
     wanted: Mapping[Flow, float]
     rows: Mapping[Flow, int]
-    background: AbstractSet[Flow]
+    background: Collection[Flow]
     background_pace: float
 
 
@@ -84,7 +83,7 @@ class Admission(NamedTuple):
     """
 
     seconds: float
-    background: AbstractSet[Flow]
+    background: Collection[Flow]
 
 
 def request_of(demand: Demand, flow: Flow, now: float, deadline: float, cost: CostModel) -> Request:
@@ -147,7 +146,7 @@ def _check_queue(snapshot: Snapshot, share: float, limits: EngineLimits) -> None
             raise Overloaded(message, reason, lasts_seconds=_FULL_SECONDS)
 
 
-def _find_background(rows: Mapping[Flow, int], snapshot: Snapshot, limits: EngineLimits) -> AbstractSet[Flow]:
+def _find_background(rows: Mapping[Flow, int], snapshot: Snapshot, limits: EngineLimits) -> Collection[Flow]:
     """Returns the flows in the background if flows have these rows.
 
     A flow of bulk calls always is, even if nobody else calls: otherwise the next caller would share its long steps

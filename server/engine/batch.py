@@ -229,7 +229,7 @@ class Batch:
         self._unaligned.add(asking, self.decoder)
         if self.decoder.keeps_sources:
             self._remove(asking)
-        self._answer([sentence for sentence in finished if sentence not in asking])
+        self._answer([sentence for sentence in finished if not needs_attention(sentence)])
 
     def _align(self) -> None:
         """Aligns the finished sentences that wait for it, if it is time, and answers them.

@@ -7,7 +7,6 @@ admitted, and `server.engine.fair_queue` which sentence is next.
 import math
 import threading
 from collections.abc import Callable, Collection, Sequence
-from collections.abc import Set as AbstractSet
 
 from server.averages import FadingSum
 from server.engine.admission import Admission, Request, Snapshot, admit, request_of
@@ -43,7 +42,7 @@ class Dispatch:
         self._shares: Shares[Flow] = Shares(_ACTIVE_SECONDS, clock)  # of rows that run
         self._asked: dict[Flow, FadingSum] = {}  # row-steps, of active flows
         self._running_rows = 0  # of all flows; lanes read it without the lock
-        self._background: AbstractSet[Flow] = frozenset()
+        self._background: Collection[Flow] = ()
         self._seconds = FadingSum(clock), FadingSum(clock)  # of foreground and background
         self._next_look = -math.inf
         self._changed = threading.Condition()
