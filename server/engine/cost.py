@@ -42,10 +42,7 @@ class Demand:
 
 
 class CostModel:
-    """Predicts the costs of an engine with lanes of `max_rows` rows each.
-
-    Any thread may call it: a value that is read during an update is off by one observation.
-    """
+    """Predicts costs. Any thread may call it: a value that is read during an update is off by one observation."""
 
     def __init__(self, max_rows: int, num_lanes: int = 1) -> None:
         self._max_rows, self._num_lanes = max_rows, num_lanes
@@ -97,9 +94,8 @@ class CostModel:
     def step_seconds(self, rows: float) -> float:
         """Returns the seconds of a step with this number of rows, by ridge regression over the last steps.
 
-        The line goes through the mean of the steps. While all steps had about the same number of rows, its slope is the
-        assumed one; the more their rows differ, the nearer it is to the observed one. It is never steeper than a line
-        through the origin.
+        The line goes through the mean of the steps. The more their rows differ, the nearer its slope is to the observed
+        one, and else to the assumed one. It is never steeper than a line through the origin.
         """
         mean_rows, mean_seconds = self._rows.value, self._seconds.value
         variance = max(0.0, self._square_rows.value - mean_rows**2)
@@ -120,10 +116,7 @@ class CostModel:
         return Demand.of([self.steps(tokens, options) for tokens in source_tokens], options.num_rows)
 
     def demand_of_texts(self, lengths: Sequence[int], options: DecodingOptions) -> Demand:
-        """Returns what texts of so many characters ask that have not been split yet.
-
-        Their sentences are taken to have `_USUAL_TOKENS` each, and the longest of a long text `_LONG_TOKENS`.
-        """
+        """Returns what texts of so many characters ask that have not been split yet."""
         tokens = [length * self._tokens_per_character.value for length in lengths]
         longest = self.steps(math.ceil(min(max(tokens, default=0.0), _LONG_TOKENS)), options)
         work = sum(tokens) * self._steps_per_token.value * options.num_rows

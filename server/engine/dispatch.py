@@ -22,8 +22,7 @@ from server.shares import Shares
 # Twice, and rows stay free for callers that have gone.
 _ACTIVE_SECONDS = 1.0
 _FIRST_SECONDS = 0.25  # that the background is taken to have had before it had any
-# Time between two looks at all waiting sentences. Half, and a long queue costs lanes twice the time.
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 0.1  # between two looks at all that waits; half, and a long queue costs lanes twice the time
 
 
 class Dispatch:
@@ -89,7 +88,6 @@ class Dispatch:
             limits: of the lane's foreground or background.
             footprint: of the sentences that run there. If none runs, one sentence is taken whatever its footprint.
             longest: positions of the longest row that runs there.
-            is_background: True takes from flows in the background only, False from the others only.
 
         Returns:
             The sentences, and whether others wait although the lane has taken as many as it may.
@@ -98,7 +96,7 @@ class Dispatch:
         longest_taken = 0
         with self._changed:
             even_rows = math.ceil((self._queue.load.num_rows + self._running_rows) / self.limits.num_lanes)
-            while (entry := self._next(is_background=is_background)) is not None:
+            while (entry := self._queue.head(self._background, are_in=is_background)) is not None:
                 head = entry.sentences[0]
                 longest = max(longest, len(head.source_ids))
                 longest_taken = max(longest_taken, len(head.source_ids))
@@ -132,15 +130,11 @@ class Dispatch:
                 dropped += over
         return dropped
 
-    @property
-    def has_background(self) -> bool:
-        """Whether a flow is in the background."""
-        return bool(self._background)
-
     def note_seconds(self, seconds: float, *, is_background: bool) -> None:
-        """Notes how long a lane's steps took while a flow was in the background."""
+        """Notes how long a lane's steps took, which counts while a flow is in the background."""
         with self._changed:
-            self._seconds[is_background].add(seconds)
+            if self._background:
+                self._seconds[is_background].add(seconds)
 
     def count(self, sentences: Collection[Sentence], sign: int) -> None:
         """Notes that a lane runs sentences, +1, or that they have left it, -1."""
@@ -200,6 +194,3 @@ class Dispatch:
         """The part of the time, over 0 to 1, in which lanes have lately stepped the background while it had work."""
         foreground, background = self._seconds[False].value, self._seconds[True].value
         return (background + _FIRST_SECONDS) / (foreground + background + _FIRST_SECONDS)
-
-    def _next(self, *, is_background: bool) -> Entry | None:
-        return next((entry for entry in self._queue.heads() if (entry.flow in self._background) == is_background), None)

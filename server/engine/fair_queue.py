@@ -6,7 +6,7 @@ its next sentence. The flow with the lowest tag is next; its tag grows by the se
 
 from bisect import bisect_right, insort
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -17,11 +17,7 @@ _BY_KEY = attrgetter("key")
 
 
 class Entry:
-    """The waiting sentences of one request.
-
-    Args:
-        sentences: in order, at least one; they share flow and deadline.
-        due: instant by which the request should start.
+    """The waiting sentences of one request, at least one; they share flow and deadline.
 
     Attributes:
         key: its place in its flow. The lowest goes first; at equal keys the entry that came first.
@@ -90,10 +86,10 @@ class FairQueue:
         for load in (self.load, queue.load):
             load.count(entry.sentences, +1)
 
-    def heads(self) -> list[Entry]:
-        """Returns the first entry of each flow; the flow that is next comes first."""
-        waiting = [queue for queue in self._flows.values() if queue.entries]
-        return [queue.entries[0] for queue in sorted(waiting, key=attrgetter("tag"))]
+    def head(self, flows: Collection[Flow], *, are_in: bool) -> Entry | None:
+        """Returns the entry that is next of those whose flows are in `flows`, or else of those whose are not."""
+        waiting = [queue for flow, queue in self._flows.items() if queue.entries and (flow in flows) == are_in]
+        return min(waiting, key=attrgetter("tag")).entries[0] if waiting else None
 
     def pop(self, entry: Entry) -> Sentence:
         """Removes the next sentence of an entry, which ends the turn of its flow."""
@@ -116,11 +112,9 @@ class FairQueue:
             queue.entries.remove(entry)
 
     def work_before(self, flow: Flow, due: float) -> float:
-        """Returns the row-steps that wait in a flow and go before a request of this flow that is due then.
-
-        Requests come about in the order in which they are due, so that few go after it.
-        """
+        """Returns the row-steps that wait in a flow and go before a request of this flow that is due then."""
         queue = self._flows.get(flow, _FlowQueue())
+        # Few entries are after it, because requests come about in the order in which they are due.
         after = bisect_right(queue.entries, (flow.rank, due), key=_BY_KEY)
         return queue.load.work - sum(entry.work for entry in queue.entries[after:])
 

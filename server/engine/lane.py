@@ -40,7 +40,7 @@ class LaneState(enum.Enum):
 
 
 class Lane:
-    """Runs sentences of all kinds, in a batch for each kind; the batches share the lane's limits.
+    """Runs sentences of all kinds, in batches that share the lane's limits.
 
     Args:
         alarm: is set when a step has failed or the thread has ended, so that the supervisor looks.
@@ -155,11 +155,10 @@ class Lane:
             now = self._clock()
             if has_foreground:
                 self._foreground_until = now + _ALONE_SECONDS
-                if self._dispatch.has_background or any(batch.plan.running for batch in self._background):
-                    self._dispatch.note_seconds(now - came, is_background=False)
-                    self._owed_seconds -= (now - came) * _BACKGROUND_TIME
-                    if self._owed_seconds > 0:
-                        return
+                self._dispatch.note_seconds(now - came, is_background=False)
+                self._owed_seconds -= (now - came) * _BACKGROUND_TIME
+                if self._owed_seconds > 0:
+                    return
             if self._step_all(self._background, now, is_alone=is_alone):
                 self._owed_seconds = self._clock() - now
                 self._dispatch.note_seconds(self._owed_seconds, is_background=True)

@@ -17,8 +17,6 @@ from server.network import RowMoves, StepInputs
 class RowPlan:
     """The running sentences of a batch and their rows, 0 to num_rows - 1. Only `remove` leaves gaps.
 
-    What rows are fed is kept from step to step, because gathering it takes longer.
-
     Attributes:
         num_rows: of the next step.
         footprint: of the running sentences, with the beams that they will still grow.
@@ -28,6 +26,7 @@ class RowPlan:
         self.running: list[Sentence] = []
         self.num_rows = 0
         self.footprint = Footprint()
+        # What rows are fed is kept from step to step, because gathering it takes longer.
         self._last_ids = np.zeros(max_rows, np.int64)
         self._past_lengths, self._source_lengths = np.zeros((2, max_rows), np.int32)
         self._fed: list[NDArray[Any]] = [self._last_ids, self._past_lengths, self._source_lengths]

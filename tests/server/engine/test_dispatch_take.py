@@ -159,7 +159,7 @@ def test_lane_with_its_part_of_the_rows_leaves_the_next_sentence_to_the_other() 
 def test_a_flow_that_asks_for_more_than_its_share_is_in_the_background() -> None:
     dispatch, neighbours, flood = flooded()
 
-    assert dispatch.has_background
+    assert dispatch._background
     assert take(dispatch) == neighbours
     assert take(dispatch) == []
     assert take(dispatch, lane_limits(max_rows=10), is_background=True) == flood[:10]
@@ -170,7 +170,7 @@ def test_a_flow_alone_is_not_in_the_background() -> None:
     large = [new_sentence() for _ in range(100)]
     dispatch.add(large)
 
-    assert not dispatch.has_background
+    assert not dispatch._background
     assert take(dispatch, is_background=True) == []
     assert take(dispatch) == large
 
@@ -198,7 +198,7 @@ def test_a_flow_leaves_the_background_with_its_last_sentence() -> None:
     dispatch.count([flood[0], stays], -1)
     dispatch.add([wanted := new_sentence(flow=FLOOD.of_long())])
 
-    assert not dispatch.has_background
+    assert not dispatch._background
     assert take(dispatch) == [wanted]
 
 
