@@ -25,11 +25,7 @@ def needs_attention(sentence: Sentence) -> bool:
 
 
 class Group:
-    """Finished sentences of a batch that wait to be aligned together: a run for one takes as long as for three.
-
-    Attributes:
-        sentences: they hold no rows any more.
-    """
+    """Finished sentences of a batch that wait to be aligned together: a run for one takes as long as for three."""
 
     def __init__(self) -> None:
         self.sentences: list[Sentence] = []
@@ -57,12 +53,7 @@ class Group:
 
 
 def align(sentences: Sequence[Sentence], decoder: Decoder) -> None:
-    """Adds to the scores of hypotheses what their coverage is worth, then notes the attention of the best one.
-
-    Args:
-        sentences: finished ones, of a `Group`.
-        decoder: of their batch.
-    """
+    """Adds to the scores of hypotheses what their coverage is worth, then notes the attention of the best one."""
     asked = {
         sentence: (sentence.options.coverage_penalty > 0 and sentence.search.finished) or sentence.search.best()[:1]
         for sentence in sentences

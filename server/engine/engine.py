@@ -43,7 +43,7 @@ class Engine:
         placeholder_ids: ids that a beam must copy.
 
     Attributes:
-        alarm: is set when a step has failed or a lane has ended; the supervisor clears it.
+        alarm: is set when a step has failed or a lane has ended, so that the supervisor looks; it clears it.
     """
 
     def __init__(

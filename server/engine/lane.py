@@ -10,6 +10,7 @@ import logging
 import math
 import threading
 
+from server.engine.admission import ALONE_ROWS, ALONE_SECONDS, BACKGROUND_ROWS, BACKGROUND_TIME
 from server.engine.batch import Batch
 from server.engine.cores import Gate
 from server.engine.dispatch import Dispatch
@@ -22,13 +23,6 @@ from server.telemetry.model_metrics import ModelMetrics
 from server.threads import LANE_NICENESS, be_nice
 
 logger = logging.getLogger(__name__)
-
-_BACKGROUND_TIME = 0.1  # of the foreground's: half, and a flood beside busy tenants stalls; twice, and they notice it
-_BACKGROUND_ROWS = 0.25  # of a lane's limits: half, and floods get less done; twice, and the foreground waits for them
-# The same, once the lane has had no foreground for `_ALONE_SECONDS`. Half of the rows, and a bulk call alone takes a
-# tenth longer; all of them, and the next request finds no row. Half of the time, and requests that come now and then
-# find long steps; twice, and a bulk call beside such requests takes longer.
-_ALONE_ROWS, _ALONE_SECONDS = 0.75, 1.0
 
 
 class LaneState(enum.Enum):
@@ -43,7 +37,6 @@ class Lane:
     """Runs sentences of all kinds, in batches that share the lane's limits.
 
     Args:
-        alarm: is set when a step has failed or the thread has ended, so that the supervisor looks.
         is_proven: False for a lane that must pass a canary first.
 
     Attributes:
@@ -146,7 +139,7 @@ class Lane:
         """Waits for the lane's turn, and takes a step with the foreground, and one with the background if it is due.
 
         Without a foreground, each step is one of the background. Beside a foreground, the background earns
-        `_BACKGROUND_TIME` of the foreground's time, and takes a step once it has earned what its last step took.
+        `BACKGROUND_TIME` of the foreground's time, and takes a step once it has earned what its last step took.
         """
         came = self._clock()
         with self._gate.turn(self._dispatch.asked_seconds) as is_alone:
@@ -154,9 +147,9 @@ class Lane:
             has_foreground = self._step_all(self._foreground, came, is_alone=is_alone)
             now = self._clock()
             if has_foreground:
-                self._foreground_until = now + _ALONE_SECONDS
+                self._foreground_until = now + ALONE_SECONDS
                 self._dispatch.note_seconds(now - came, is_background=False)
-                self._owed_seconds -= (now - came) * _BACKGROUND_TIME
+                self._owed_seconds -= (now - came) * BACKGROUND_TIME
                 if self._owed_seconds > 0:
                     return
             if self._step_all(self._background, now, is_alone=is_alone):
@@ -202,7 +195,7 @@ class Lane:
             return [], False
         share = 1.0
         if is_background:
-            share = _BACKGROUND_ROWS if self._clock() < self._foreground_until else _ALONE_ROWS
+            share = BACKGROUND_ROWS if self._clock() < self._foreground_until else ALONE_ROWS
         limits = self._limits.beside(_footprint(self._foreground if is_background else self._background), share)
         longest = max(max(batch.plan.longest()) for batch in batches)
         return self._dispatch.take(limits, _footprint(batches), longest, is_background=is_background)
