@@ -130,8 +130,9 @@ class Dispatch:
                 first = entry.sentences[0]
                 is_late = now + entry.work * work_seconds + first.steps * step_seconds >= first.deadline
                 over = [sentence for sentence in entry.sentences if is_late or sentence.future.cancelled()]
-                self._queue.remove(entry, over)
-                dropped += over
+                if over:
+                    self._queue.remove(entry, over)
+                    dropped += over
         return dropped
 
     def note_seconds(self, seconds: float, *, is_background: bool) -> None:

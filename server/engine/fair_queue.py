@@ -95,21 +95,16 @@ class FairQueue:
         """Removes the next sentence of an entry, which ends the turn of its flow."""
         queue = self._flows[entry.flow]
         self._virtual_time = queue.tag
-        sentence = entry.sentences[0]
+        sentence = entry.sentences.popleft()
         queue.tag += sentence.work / entry.flow.weight
-        self.remove(entry, [sentence])
+        self._count_off(entry, [sentence])
         return sentence
 
     def remove(self, entry: Entry, sentences: list[Sentence]) -> None:
         """Removes sentences of an entry, and the entry itself once it has no more."""
-        queue = self._flows[entry.flow]
-        for sentence in sentences:
-            entry.sentences.remove(sentence)
-            entry.work -= sentence.work
-        for load in (self.load, queue.load):
-            load.count(sentences, -1)
-        if not entry.sentences:
-            queue.entries.remove(entry)
+        gone = set(sentences)
+        entry.sentences = deque(sentence for sentence in entry.sentences if sentence not in gone)
+        self._count_off(entry, sentences)
 
     def work_before(self, flow: Flow, due: float) -> float:
         """Returns the row-steps that wait in a flow and go before a request of this flow that is due then."""
@@ -121,3 +116,11 @@ class FairQueue:
     def load_of(self, flow: Flow) -> Load:
         """Returns what waits of a flow."""
         return self._flows.get(flow, _FlowQueue()).load
+
+    def _count_off(self, entry: Entry, sentences: list[Sentence]) -> None:
+        queue = self._flows[entry.flow]
+        entry.work -= sum(sentence.work for sentence in sentences)
+        for load in (self.load, queue.load):
+            load.count(sentences, -1)
+        if not entry.sentences:
+            queue.entries.remove(entry)
