@@ -166,6 +166,15 @@ def test_ctrl_c_right_after_a_call_waits_no_longer_than_for_others_to_come(start
         assert server.process.wait(TIMEOUT) == 0
 
 
+def test_a_start_leaves_the_collector_of_cycles_nothing_to_do() -> None:
+    script = "import gc, server.__main__, server.runtime.runner; print(*gc.get_count()[:1], *gc.get_threshold()[:1])"
+
+    done = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+
+    containers, threshold = map(int, done.stdout.split())
+    assert 20_000 < 2 * containers < threshold  # loading a model makes more
+
+
 def test_on_a_terminal_a_server_says_what_may_be_done_next(tiny_bundle: Bundle) -> None:
     ours, theirs = pty.openpty()
     flags = ["--port", "0", "--health-port", "0", "--admin-port", "0", "--metrics-port", "0", "--lanes", "1"]
