@@ -88,7 +88,7 @@ class IdTranslator:
         for prefix in dict.fromkeys(prefixes):
             places = [i for i, each in enumerate(prefixes) if each == prefix]
             of_prefix = dataclasses.replace(options, forced_prefix=prefix)
-            found = self.engine.submit([sources[i] for i in places], of_prefix, deadline=None)
+            found = self.engine.submit([sources[i] for i in places], of_prefix)
             futures.update(zip(places, found, strict=True))
         return [futures[i] for i in range(len(sources))]
 

@@ -3,13 +3,10 @@
 `docs/explanations/overload.md` has both rules, with the formula of the forecast and an example. Because a request is
 refused that would be late, the queue holds only requests that can be in time, and a refusal costs no step. Because
 sentences of the background run in batches of their own, in the time that the foreground leaves (`server.engine.lane`),
-they do not make the steps of others longer. A flood is the usual case. A document beside short requests of the same
-tenant is another: long requests are a flow of their own.
+they do not make the steps of others longer.
 """
 
-import math
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -29,6 +26,13 @@ _PATIENCE = 20.0
 # A flow is greedy if it wants this many times what the others want on average, for its weight. Half, and of equal flows
 # some are taken for floods by chance. Twice, and a flood must be larger to be one.
 _GREEDY = 2.0
+# What a lane gives the background: time of its steps, and rows.
+BACKGROUND_TIME = 0.1  # of the foreground's: half, and a flood beside busy tenants stalls; twice, and they notice it
+BACKGROUND_ROWS = 0.25  # of a lane's limits: half, and floods get less done; twice, and the foreground waits for them
+# The same, once the lane has had no foreground for `ALONE_SECONDS`. Half of the rows, and a bulk call alone takes a
+# tenth longer; all of them, and the next request finds no row. Half of the time, and requests that come now and then
+# find long steps; twice, and a bulk call beside such requests takes longer.
+ALONE_ROWS, ALONE_SECONDS = 0.75, 1.0
 _MARGIN = 1.5  # on forecasts of a busy engine: less, and answers come late; more, and requests are refused for nothing
 _HOPELESS = 4.0  # times the time that is left: the forecasts of an idle engine are no better than that
 _RETRY_SECONDS = (0.05, 5.0)  # bounds of the time after which a refused caller may try again
@@ -37,6 +41,21 @@ _LASTING = 0.25  # of a refused request's wait, during which requests like it ar
 # calls a second none is served. Twice, and requests that are shorter than the refused one are refused for nothing.
 _LEAST_LASTING_SECONDS = 0.02
 _FULL_SECONDS = 0.1  # the same, while the queue is full
+
+
+class Request(NamedTuple):
+    """What one request asks of an engine.
+
+    Attributes:
+        flow: of its tenant, or of the tenant's long requests if it is long.
+        deadline: instant.
+        due: instant by which it should start, which orders the requests of a flow.
+    """
+
+    demand: Demand
+    flow: Flow
+    deadline: float
+    due: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +77,7 @@ class Snapshot:
     weights: Mapping[Flow, float]
     wanted: Mapping[Flow, float]
     rows: Mapping[Flow, int]
-    background: AbstractSet[Flow]
+    background: Collection[Flow]
     background_pace: float
 
 
@@ -67,49 +86,34 @@ class Admission(NamedTuple):
 
     Attributes:
         seconds: forecast of the time until its answer.
-        alone_seconds: the same, if nothing else ran or waited.
         background: flows that are in the background from then on.
     """
 
     seconds: float
-    alone_seconds: float
-    background: AbstractSet[Flow]
+    background: Collection[Flow]
 
 
-def flow_of(demand: Demand, flow: Flow, cost: CostModel, limits: EngineLimits) -> Flow:
-    """Returns the flow of a request: the flow of its tenant's long requests if the request is long."""
-    is_long = demand.work * cost.row_step_seconds > _LONG_SECONDS * limits.num_lanes
-    return flow.of_long() if is_long else flow
+def request_of(demand: Demand, flow: Flow, now: float, deadline: float, cost: CostModel) -> Request:
+    """Returns a request of a tenant's flow that comes now.
 
-
-def due_at(
-    demand: Demand, flow: Flow, now: float, deadline: float | None, cost: CostModel, limits: EngineLimits
-) -> float:
-    """Returns the instant by which a request should start, which orders the requests of a flow.
-
-    A request is due when it must start to meet its deadline (least laxity first), or when it has waited `_PATIENCE`
-    times as long as it takes alone. So short requests overtake a long one, but only for a while. Those of bulk calls go
-    in the order in which they come: nobody waits for one of them, and a long one that is left to the end runs alone.
+    It is due when it must start to meet its deadline (least laxity first), or when it has waited `_PATIENCE` times as
+    long as it takes alone. So short requests overtake a long one, but only for a while. Those of bulk calls go in the
+    order in which they come: nobody waits for one of them, and a long one that is left to the end runs alone.
     """
-    if flow.is_bulk:
-        return now
-    alone = _alone_seconds(demand, cost, limits)
-    return now + min(_PATIENCE * alone, math.inf if deadline is None else deadline - now - alone)
+    if cost.work_seconds(demand.work) > _LONG_SECONDS:
+        flow = flow.of_long()
+    alone = cost.alone_seconds(demand)
+    return Request(demand, flow, deadline, now if flow.is_bulk else min(now + _PATIENCE * alone, deadline - alone))
 
 
-def admit(
-    demand: Demand, flow: Flow, deadline: float | None, snapshot: Snapshot, cost: CostModel, limits: EngineLimits
-) -> Admission:
+def admit(request: Request, snapshot: Snapshot, cost: CostModel, limits: EngineLimits) -> Admission:
     """Admits a request or refuses it.
-
-    Args:
-        flow: as `flow_of` returns it.
-        deadline: instant; None for never.
 
     Raises:
         Overloaded: the flow has its share of a full queue, or the answer would come too late.
         DeadlineExceeded: the answer of an idle engine would come much too late, so a retry is of no use.
     """
+    demand, flow = request.demand, request.flow
     share = flow.weight / sum(snapshot.weights.values())
     _check_queue(snapshot, share, limits)
     rows = {each: snapshot.rows.get(each, 0) for each in snapshot.weights}
@@ -117,17 +121,14 @@ def admit(
     rows[flow] += demand.rows * demand.num_sentences
     background = _find_background(rows, snapshot, limits)
     is_background = flow in background
-    pace = snapshot.background_pace if is_background else 1.0
     shared_rows = sum(rows[each] for each in rows if is_background or each not in background) / limits.num_lanes
     step_rows = min(shared_rows, limits.lane.max_rows)
     step_seconds = max(cost.step_seconds(step_rows), cost.row_step_seconds * step_rows)
-    work_seconds = cost.row_step_seconds / limits.num_lanes
-    own = demand.work * work_seconds + demand.steps * step_seconds
-    other_work = snapshot.waiting.work - snapshot.waiting_of_flow.work
-    wait = min(snapshot.work_before / share, snapshot.work_before + other_work) * work_seconds
-    seconds = (wait + own) / pace * (1.0 if is_idle else _MARGIN)
-    alone = _alone_seconds(demand, cost, limits)
-    left = math.inf if deadline is None else deadline - snapshot.now
+    own = cost.work_seconds(demand.work) + demand.steps * step_seconds
+    before, other_work = snapshot.work_before, snapshot.waiting.work - snapshot.waiting_of_flow.work
+    wait = cost.work_seconds(min(before / share, before + other_work))
+    seconds = (wait + own) / (snapshot.background_pace if is_background else 1.0) * (1.0 if is_idle else _MARGIN)
+    alone, left = cost.alone_seconds(demand), request.deadline - snapshot.now
     if alone > left * _HOPELESS:
         raise DeadlineExceeded(_late(f"{_rounded(alone)} s of an idle server", left))
     if seconds > left and not is_idle:
@@ -136,13 +137,8 @@ def admit(
         # The refusal says little about other requests if this one takes longer than it would wait, and nothing if it is
         # long.
         lasts = max(_LEAST_LASTING_SECONDS, min(retry, wait * _LASTING) if wait > own else 0.0)
-        lasts = 0.0 if flow.is_long else lasts
-        raise Overloaded(_late(f"{_rounded(seconds)} s", left), "deadline", retry, lasts)
-    return Admission(seconds, alone, background)
-
-
-def _alone_seconds(demand: Demand, cost: CostModel, limits: EngineLimits) -> float:
-    return demand.work * cost.row_step_seconds / limits.num_lanes + demand.steps * cost.step_seconds(demand.rows)
+        raise Overloaded(_late(f"{_rounded(seconds)} s", left), "deadline", retry, 0.0 if flow.is_long else lasts)
+    return Admission(seconds, background)
 
 
 def _check_queue(snapshot: Snapshot, share: float, limits: EngineLimits) -> None:
@@ -157,7 +153,7 @@ def _check_queue(snapshot: Snapshot, share: float, limits: EngineLimits) -> None
             raise Overloaded(message, reason, lasts_seconds=_FULL_SECONDS)
 
 
-def _find_background(rows: Mapping[Flow, int], snapshot: Snapshot, limits: EngineLimits) -> AbstractSet[Flow]:
+def _find_background(rows: Mapping[Flow, int], snapshot: Snapshot, limits: EngineLimits) -> Collection[Flow]:
     """Returns the flows in the background if flows have these rows.
 
     A flow of bulk calls always is, even if nobody else calls: otherwise the next caller would share its long steps

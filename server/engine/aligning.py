@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,8 @@ from server.network import Decoder
 # longer for no gain.
 _ENOUGH = 8
 _MOST_STEPS = 8  # that a sentence waits for others: half, and groups are smaller; twice that, and streams falter
-# Hypotheses of one run for coverage. Half, and it takes longer; twice, and the longest take 40 MB more for a while.
-_MOST_HYPOTHESES = 16
+# Hypotheses of one run. Half, and coverage takes longer; twice, and the longest take 40 MB more for a while.
+_MOST_RUN = 16
 
 
 def needs_attention(sentence: Sentence) -> bool:
@@ -24,11 +25,7 @@ def needs_attention(sentence: Sentence) -> bool:
 
 
 class Group:
-    """Finished sentences of a batch that wait to be aligned together: a run for one takes as long as for three.
-
-    Attributes:
-        sentences: they hold no rows any more.
-    """
+    """Finished sentences of a batch that wait to be aligned together: a run for one takes as long as for three."""
 
     def __init__(self) -> None:
         self.sentences: list[Sentence] = []
@@ -56,29 +53,24 @@ class Group:
 
 
 def align(sentences: Sequence[Sentence], decoder: Decoder) -> None:
-    """Adds to the scores of hypotheses what their coverage is worth, then notes the attention of the best one.
-
-    Args:
-        sentences: finished ones, of a `Group`.
-        decoder: of their batch.
-    """
-    covered = [sentence for sentence in sentences if sentence.options.coverage_penalty > 0]
-    targets = [
-        (sentence, sentence.search.target_ids(hypothesis, with_eos=True))
-        for sentence in covered
-        for hypothesis in sentence.search.finished
-    ]
-    weights: list[NDArray[np.float32]] = []
-    for begin in range(0, len(targets), _MOST_HYPOTHESES):
-        weights += _attend(targets[begin : begin + _MOST_HYPOTHESES], decoder)
-    values = map(coverage, weights)
-    for sentence in covered:
+    """Adds to the scores of hypotheses what their coverage is worth, then notes the attention of the best one."""
+    asked = {
+        sentence: (sentence.options.coverage_penalty > 0 and sentence.search.finished) or sentence.search.best()[:1]
+        for sentence in sentences
+    }
+    targets = [(each, each.search.target_ids(one, with_eos=True)) for each, own in asked.items() for one in own]
+    runs = [_attend(targets[begin : begin + _MOST_RUN], decoder) for begin in range(0, len(targets), _MOST_RUN)]
+    weights = chain.from_iterable(runs)
+    for sentence, own in asked.items():
+        attention = {hypothesis.ids: next(weights) for hypothesis in own}
         share, search = sentence.options.coverage_penalty, sentence.search
-        search.finished = [replace(each, score=each.score + share * next(values)) for each in search.finished]
-    aligned = [sentence for sentence in sentences if sentence.options.with_alignment]
-    best = [(sentence, sentence.search.target_ids(sentence.search.best()[0])) for sentence in aligned]
-    for sentence, attention in zip(aligned, _attend(best, decoder) if best else (), strict=True):
-        sentence.attention = attention[len(sentence.options.forced_prefix) :]
+        if share > 0:
+            search.finished = [
+                replace(each, score=each.score + share * coverage(attention[each.ids])) for each in search.finished
+            ]
+        if sentence.options.with_alignment:
+            ids, start = search.best()[0].ids, len(sentence.options.forced_prefix)
+            sentence.attention = attention[ids][start : start + len(ids)]
 
 
 def _attend(targets: Sequence[tuple[Sentence, list[int]]], decoder: Decoder) -> list[NDArray[np.float32]]:

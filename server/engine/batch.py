@@ -1,7 +1,6 @@
 """The sentences of one kind that a lane steps together: `Batch.step` is one iteration of continuous batching."""
 
 import math
-from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 
 import numpy as np
@@ -11,11 +10,9 @@ from server.decoding.result import Result
 from server.decoding.steered_step import change_step
 from server.decoding.steering import Step
 from server.engine.aligning import Group, align, needs_attention
-from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
 from server.engine.failing import Faults, end_over, fail
 from server.engine.row_plan import RowPlan
-from server.engine.rows import Rows
 from server.engine.sentence import Sentence
 from server.errors import TranslationError
 from server.network import Decoder, OutOfMemory, Runner, StepKind
@@ -30,27 +27,16 @@ class Batch:
     """
 
     def __init__(
-        self,
-        kind: StepKind,
-        runner: Runner,
-        dispatch: Dispatch,
-        cost: CostModel,
-        max_rows: int,
-        metrics: ModelMetrics,
-        clock: Callable[[], float],
-        faults: Faults,
+        self, kind: StepKind, runner: Runner, dispatch: Dispatch, metrics: ModelMetrics, faults: Faults
     ) -> None:
         self.kind = kind
         self._runner = runner
         self._dispatch = dispatch
-        self._cost = cost
+        self._clock = dispatch.clock
         self._metrics = metrics
-        self._clock = clock
         self._faults = faults
-        self.plan = RowPlan()
-        self._max_rows = max_rows
-        self._decoder: Decoder | None = None  # opened by the first step, which answers its sentences if that fails
-        self._rows = Rows(max_rows)
+        self.plan = RowPlan(dispatch.limits.lane.max_rows)
+        self._opened: Decoder | None = None
         self._has_cancelled = False  # whether a caller may have left since the last look
         self._first_deadline = math.inf  # of the running sentences
         self._unaligned = Group()
@@ -59,8 +45,15 @@ class Batch:
     @property
     def cache_bytes(self) -> int:
         """Bytes of the cache's buffers. Another thread may ask."""
-        decoder = self._decoder  # which the lane may give back meanwhile
+        decoder = self._opened  # which the lane may give back meanwhile
         return decoder.cache_bytes if decoder is not None else 0
+
+    @property
+    def decoder(self) -> Decoder:
+        """The decoder. The first step opens it, so that this step's sentences are answered if that fails."""
+        if self._opened is None:
+            self._opened = self._runner.open_decoder(self.kind, self._dispatch.limits.lane.max_rows)
+        return self._opened
 
     @property
     def sentences(self) -> list[Sentence]:
@@ -70,8 +63,11 @@ class Batch:
     def enter(self, sentences: list[Sentence]) -> None:
         """Adds sentences of this kind. The next step encodes them and gives them rows."""
         self.plan.add(sentences)
+        now = self._clock()
         for sentence in sentences:
-            self._first_deadline = min(self._first_deadline, _deadline(sentence))
+            sentence.admitted = now
+            self._metrics.queue_duration_seconds.observe(now - sentence.submitted)
+            self._first_deadline = min(self._first_deadline, sentence.deadline)
             sentence.future.add_done_callback(self._note_done)
 
     def step(self, came: float, *, is_alone: bool = False, is_full: bool = False) -> None:
@@ -84,28 +80,25 @@ class Batch:
         """
         try:
             self._drop_over(self._clock())
-            if not self.plan.running:
-                self._align()
-                return
-            entering = [sentence for sentence in self.plan.running if not sentence.rows]
-            self._decoder = self._decoder or self._runner.open_decoder(self.kind, self._max_rows)
-            self._rearrange(self._decoder)
-            self._encode(entering, self._decoder)
+            if self.plan.running:
+                self._rearrange()
+            if entering := [sentence for sentence in self.plan.running if not sentence.rows]:
+                self._encode(entering)
             rows, started = self.plan.footprint.rows, self._clock()
-            stepped = self._take_step(self._decoder, is_alone=is_alone) if rows else None
+            stepped = self._take_step(is_alone=is_alone) if rows else None
             if stepped:
-                self._answer(self._held_back(self._choose(*stepped, self._decoder), self._decoder))
+                self._finish(self._choose(*stepped))
             self._align()
             if stepped:
                 now = self._clock()
-                self._cost.observe_step(rows, now - started, now - came if is_full else None)
+                self._dispatch.cost.observe_step(rows, now - started, now - came if is_full else None)
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
             self._parents = {}
             self.fail(error, self.sentences)
 
     def rest(self) -> None:
         """Gives back the caches. The batch must have no sentences."""
-        self._decoder = None
+        self._opened = None
 
     def fail(self, error: Exception, sentences: list[Sentence]) -> None:
         """Answers sentences whose encoder run or step has failed.
@@ -130,7 +123,7 @@ class Batch:
         self._has_cancelled = False  # first, so that no caller that leaves meanwhile is missed
         over = [sentence for sentence in self.plan.running if sentence.is_over(now)]
         self._remove(over)
-        self._first_deadline = min(map(_deadline, self.plan.running), default=math.inf)
+        self._first_deadline = min((sentence.deadline for sentence in self.plan.running), default=math.inf)
         end_over(over, now, self._metrics)
 
     def _note_done(self, future: Future[Result]) -> None:
@@ -138,26 +131,19 @@ class Batch:
         if future.cancelled():
             self._has_cancelled = True
 
-    def _rearrange(self, decoder: Decoder) -> None:
+    def _rearrange(self) -> None:
         """Closes the gaps of sentences that have left, lets beams grow, and makes room for sentences that enter."""
-        moves = self.plan.arrange(self._parents)
-        self._rows.move(moves)
-        for sentence in self._parents:
-            if sentence.rows:
-                self._rows.feed(sentence)
-        self._parents = {}
+        moves, self._parents = self.plan.arrange(self._parents), {}
         past, source = self.plan.longest()
-        decoder.move(moves, past)
-        decoder.reserve(self.plan.num_rows, past + 1, source)
+        self.decoder.move(moves, past)
+        self.decoder.reserve(self.plan.num_rows, past + 1, source)
 
-    def _encode(self, admitted: list[Sentence], decoder: Decoder) -> None:
+    def _encode(self, admitted: list[Sentence]) -> None:
         """Encodes the sentences that enter, and gives each of them a row.
 
         If that fails, they are answered with an error; the sentences that run already go on. If there is no memory to
         encode all of them at once, each half is encoded by itself.
         """
-        if not admitted:
-            return
         lengths = np.array([len(sentence.source_ids) for sentence in admitted], np.int32)
         source_ids = np.zeros((len(admitted), lengths.max()), np.int64)  # lengths mask the padding
         for row, sentence in zip(source_ids, admitted, strict=True):
@@ -168,8 +154,8 @@ class Batch:
             half = len(admitted) // 2
             if isinstance(error, OutOfMemory) and half:
                 self._faults.note(error, 0)
-                self._encode(admitted[:half], decoder)
-                self._encode(admitted[half:], decoder)
+                self._encode(admitted[:half])
+                self._encode(admitted[half:])
             else:
                 self.fail(error, admitted)
             return
@@ -177,39 +163,35 @@ class Batch:
         self._metrics.encode_duration_seconds.observe(now - admitted[0].admitted)
         self._metrics.source_tokens_total.inc(int(lengths.sum()))
         self._metrics.padded_source_tokens_total.inc(source_ids.size)
-        decoder.admit(self.plan.place(admitted), encoded, [sentence.source_ids for sentence in admitted])
-        self._rows.admit(admitted)
+        self.decoder.admit(self.plan.place(admitted), encoded, [sentence.source_ids for sentence in admitted])
         for sentence in admitted:
             sentence.encoded = now
 
-    def _take_step(self, decoder: Decoder, *, is_alone: bool) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
+    def _take_step(self, *, is_alone: bool) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
         """Decodes one token for every row, and returns what `Decoder.step` returns.
 
         If there is no memory for the step, the newer half of the sentences is answered with an error, and the method
         returns None. The others take the same step again in the next iteration, because nothing of them has changed.
         """
         started = self._clock()
-        num_rows = self.plan.num_rows
         try:
-            top_ids, top_log_probs = decoder.step(self._rows.inputs(self.plan.running, num_rows, is_alone=is_alone))
+            stepped = self.decoder.step(self.plan.inputs(is_alone=is_alone))
         except OutOfMemory as error:
             running = self.plan.running
             self.fail(error, running[len(running) // 2 :])
             return None
         self._metrics.step_duration_seconds.observe(self._clock() - started)
-        self._metrics.batch_rows.observe(num_rows)
-        return top_ids, top_log_probs
+        self._metrics.batch_rows.observe(self.plan.num_rows)
+        return stepped
 
-    def _choose(
-        self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32], decoder: Decoder
-    ) -> list[Sentence]:
+    def _choose(self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32]) -> list[Sentence]:
         """Gives each search its tokens, and returns the sentences that are finished."""
         is_finite = np.isfinite(top_log_probs)
         if not is_finite.all():
             broken = [sentence for sentence in self.plan.running if not is_finite[sentence.rows].all()]
             self.fail(FloatingPointError("log-probabilities that are not finite"), broken)
-        wanted = self._steer(top_ids, top_log_probs, decoder)
-        self._rows.advance(top_ids[:, 0])
+        wanted = self._steer(top_ids, top_log_probs)
+        self.plan.advance(top_ids[:, 0])
         ids, log_probs = top_ids.tolist(), top_log_probs.tolist()
         finished: list[Sentence] = []
         for sentence in self.plan.running:
@@ -225,9 +207,7 @@ class Batch:
                 finished.append(sentence)
         return finished
 
-    def _steer(
-        self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32], decoder: Decoder
-    ) -> dict[Sentence, list[float]]:
+    def _steer(self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32]) -> dict[Sentence, list[float]]:
         """Lets options change the step in place; returns the log-probabilities that searches want.
 
         If that fails, the sentences whose searches ask for it are answered with an error.
@@ -237,33 +217,30 @@ class Batch:
             return {}
         try:
             searches = [(sentence.search, sentence.rows) for sentence in asking]
-            found = change_step(searches, Step(decoder.logits(), top_ids, top_log_probs))
+            found = change_step(searches, Step(self.decoder.logits(), top_ids, top_log_probs))
         except Exception as error:  # noqa: BLE001  # as in step
             self.fail(error, asking)
             return {}
         return dict(zip(asking, found, strict=True))
 
-    def _held_back(self, finished: list[Sentence], decoder: Decoder) -> list[Sentence]:
-        """Puts the finished sentences that ask for it among those to be aligned, and returns the others."""
+    def _finish(self, finished: list[Sentence]) -> None:
+        """Answers finished sentences, except those that are to be aligned first."""
         asking = list(filter(needs_attention, finished))
-        if not asking:
-            return finished
-        self._unaligned.add(asking, decoder)
-        if decoder.keeps_sources:
+        self._unaligned.add(asking, self.decoder)
+        if self.decoder.keeps_sources:
             self._remove(asking)
-        return [sentence for sentence in finished if not needs_attention(sentence)]
+        self._answer([sentence for sentence in finished if not needs_attention(sentence)])
 
     def _align(self) -> None:
         """Aligns the finished sentences that wait for it, if it is time, and answers them.
 
         If that fails, they are answered with an error, and the others as usual.
         """
-        decoder = self._decoder
-        if decoder is None or not self._unaligned.sentences:
+        if not self._unaligned.sentences:
             return
-        due = self._unaligned.take_due(self.plan.running, may_wait=decoder.keeps_sources)
+        due = self._unaligned.take_due(self.plan.running, may_wait=self.decoder.keeps_sources)
         try:
-            align(due, decoder)
+            align(due, self.decoder)
         except Exception as error:  # noqa: BLE001  # as in step
             self.fail(error, due)
         else:
@@ -273,7 +250,7 @@ class Batch:
         now = self._clock()
         for sentence in finished:
             if sentence.options.given_target is None:
-                self._cost.observe_sentence(len(sentence.source_ids), sentence.search.num_tokens)
+                self._dispatch.cost.observe_sentence(len(sentence.source_ids), sentence.search.num_tokens)
             if sentence.forecast_seconds:
                 self._metrics.observe_queue_wait(sentence.forecast_seconds, now - sentence.submitted)
             try:
@@ -289,7 +266,3 @@ class Batch:
         """Takes sentences out of the batch; the caller answers them."""
         if sentences:
             self._dispatch.count(self.plan.remove(sentences), -1)
-
-
-def _deadline(sentence: Sentence) -> float:
-    return math.inf if sentence.deadline is None else sentence.deadline

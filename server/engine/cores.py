@@ -23,53 +23,55 @@ class Cores:
     """Is shared by the engines of a process. Its gates use it; they hold `changed` meanwhile.
 
     Attributes:
-        at_work: gates of the engines that have something to run.
+        at_work: the gate of each lane that has something to run.
         num_beyond: lanes that step although their engines have had their shares.
     """
 
     def __init__(self, num_cores: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self.changed = threading.Condition()
-        self.at_work: set[Gate] = set()
+        self.at_work: list[Gate] = []
         self.num_beyond = 0
         self._num_cores = num_cores
 
     def may_step(self, gate: "Gate") -> bool:
         """Returns whether an engine is within its share, or cores are left beside the engines that are."""
         within = self.within_share()
-        return gate in within or sum(each.num_lanes for each in within) + self.num_beyond < self._num_cores
+        return gate in within or sum(each in within for each in self.at_work) + self.num_beyond < self._num_cores
 
     def within_share(self) -> list["Gate"]:
         """Returns the engines at work that have lately had no more than their shares."""
-        all_seconds = self._num_cores * SUM_SECONDS
-        part = all_seconds / (2 * max(1, len(self.at_work)))
-        least = min(self.at_work, key=lambda gate: gate.asked_seconds, default=None)
-        return [gate for gate in self.at_work if gate.seconds.value <= part + (gate is least) * all_seconds / 2]
+        gates, all_seconds = set(self.at_work), self._num_cores * SUM_SECONDS
+        part = all_seconds / (2 * max(1, len(gates)))
+        least = min(gates, key=lambda gate: gate.asked_seconds, default=None)
+        return [gate for gate in gates if gate.seconds.value <= part + (gate is least) * all_seconds / 2]
 
 
 class Gate:
     """Lets the lanes of one engine use the cores. The lanes' threads call it.
 
     Attributes:
-        num_lanes: that have something to run.
         asked_seconds: of the last turn.
         seconds: of the engine's steps, fading.
     """
 
     def __init__(self, cores: Cores) -> None:
         self._cores = cores
-        self.num_lanes = 0
         self.asked_seconds = 0.0
         self.seconds = FadingSum(cores.clock)
 
     @contextlib.contextmanager
     def work(self) -> Iterator[None]:
         """Counts a lane as one that has something to run, during the block."""
-        self._count(+1)
+        cores = self._cores
+        with cores.changed:
+            cores.at_work.append(self)
         try:
             yield
         finally:
-            self._count(-1)
+            with cores.changed:
+                cores.at_work.remove(self)
+                cores.changed.notify_all()
 
     @contextlib.contextmanager
     def turn(self, asked_seconds: float) -> Iterator[bool]:
@@ -81,7 +83,7 @@ class Gate:
         cores = self._cores
         with cores.changed:
             self.asked_seconds = asked_seconds
-            is_alone = cores.at_work <= {self}
+            is_alone = set(cores.at_work) <= {self}
             is_beyond = not is_alone and self not in cores.within_share()
             if is_beyond:
                 cores.changed.wait_for(lambda: cores.may_step(self), _MOST_WAIT_SECONDS)
@@ -94,9 +96,3 @@ class Gate:
                 cores.num_beyond -= is_beyond
                 self.seconds.add(cores.clock() - started)
                 cores.changed.notify_all()
-
-    def _count(self, sign: int) -> None:
-        with self._cores.changed:
-            self.num_lanes += sign
-            (self._cores.at_work.add if self.num_lanes else self._cores.at_work.discard)(self)
-            self._cores.changed.notify_all()

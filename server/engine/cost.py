@@ -6,6 +6,7 @@ The unit of work is the row-step: one row of a batch takes one step.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from server.averages import FadingMean
 from server.decoding.options import DecodingOptions
@@ -34,12 +35,17 @@ class Demand:
     rows: int
     num_sentences: int = 1
 
+    @classmethod
+    def of(cls, steps: Sequence[float], rows: int) -> Self:
+        """Returns what sentences of so many steps each, which all take this number of rows, ask."""
+        return cls(sum(steps) * rows, max(steps, default=0.0), rows, len(steps))
+
 
 class CostModel:
     """Predicts costs. Any thread may call it: a value that is read during an update is off by one observation."""
 
-    def __init__(self, max_rows: int) -> None:
-        self._max_rows = max_rows
+    def __init__(self, max_rows: int, num_lanes: int = 1) -> None:
+        self._max_rows, self._num_lanes = max_rows, num_lanes
         self._rows, self._seconds = FadingMean(1.0), FadingMean(_FIRST_STEP_SECONDS)
         self._square_rows, self._rows_by_seconds = FadingMean(1.0), FadingMean(_FIRST_STEP_SECONDS)
         self._row_step_seconds = FadingMean(self.step_seconds(max_rows) / max_rows)
@@ -77,12 +83,19 @@ class CostModel:
         """Seconds of a lane for one row-step while other sentences wait, so that batches are as full as they may be."""
         return self._row_step_seconds.value
 
+    def work_seconds(self, work: float) -> float:
+        """Returns the seconds that all lanes together take for so many row-steps in full batches."""
+        return work * self.row_step_seconds / self._num_lanes
+
+    def alone_seconds(self, demand: Demand) -> float:
+        """Returns the seconds until the answer of a request if nothing else runs or waits."""
+        return self.work_seconds(demand.work) + demand.steps * self.step_seconds(demand.rows)
+
     def step_seconds(self, rows: float) -> float:
         """Returns the seconds of a step with this number of rows, by ridge regression over the last steps.
 
-        The line goes through the mean of the steps. While all steps had about the same number of rows, its slope is the
-        assumed one; the more their rows differ, the nearer it is to the observed one. It is never steeper than a line
-        through the origin.
+        The line goes through the mean of the steps. The more their rows differ, the nearer its slope is to the observed
+        one, and else to the assumed one. It is never steeper than a line through the origin.
         """
         mean_rows, mean_seconds = self._rows.value, self._seconds.value
         variance = max(0.0, self._square_rows.value - mean_rows**2)
@@ -100,14 +113,10 @@ class CostModel:
 
     def demand(self, source_tokens: Iterable[int], options: DecodingOptions) -> Demand:
         """Returns what sentences with these numbers of tokens ask."""
-        steps = [self.steps(tokens, options) for tokens in source_tokens]
-        return Demand(sum(steps) * options.num_rows, max(steps, default=0.0), options.num_rows, len(steps))
+        return Demand.of([self.steps(tokens, options) for tokens in source_tokens], options.num_rows)
 
     def demand_of_texts(self, lengths: Sequence[int], options: DecodingOptions) -> Demand:
-        """Returns what texts of so many characters ask that have not been split yet.
-
-        Their sentences are taken to have `_USUAL_TOKENS` each, and the longest of a long text `_LONG_TOKENS`.
-        """
+        """Returns what texts of so many characters ask that have not been split yet."""
         tokens = [length * self._tokens_per_character.value for length in lengths]
         longest = self.steps(math.ceil(min(max(tokens, default=0.0), _LONG_TOKENS)), options)
         work = sum(tokens) * self._steps_per_token.value * options.num_rows

@@ -7,10 +7,9 @@ admitted, and `server.engine.fair_queue` which sentence is next.
 import math
 import threading
 from collections.abc import Callable, Collection, Sequence
-from collections.abc import Set as AbstractSet
 
 from server.averages import FadingSum
-from server.engine.admission import Admission, Snapshot, admit, due_at, flow_of
+from server.engine.admission import Admission, Request, Snapshot, admit, request_of
 from server.engine.cost import CostModel, Demand
 from server.engine.fair_queue import Entry, FairQueue, Load
 from server.engine.flow import Flow
@@ -23,27 +22,26 @@ from server.shares import Shares
 # Twice, and rows stay free for callers that have gone.
 _ACTIVE_SECONDS = 1.0
 _FIRST_SECONDS = 0.25  # that the background is taken to have had before it had any
-# Time between two looks at all waiting sentences. Half, and a long queue costs lanes twice the time.
-_LOOK_SECONDS = 0.1
-_NOTHING = Load()
+_LOOK_SECONDS = 0.1  # between two looks at all that waits; half, and a long queue costs lanes twice the time
 
 
 class Dispatch:
     """Is shared by the callers of an engine and all of its lanes.
 
     Attributes:
+        clock: seconds, monotonic.
         is_open: False once the engine has been stopped.
     """
 
     def __init__(self, limits: EngineLimits, cost: CostModel, clock: Callable[[], float]) -> None:
-        self._limits = limits
-        self._cost = cost
-        self._clock = clock
+        self.limits = limits
+        self.cost = cost
+        self.clock = clock
         self._queue = FairQueue()
         self._shares: Shares[Flow] = Shares(_ACTIVE_SECONDS, clock)  # of rows that run
         self._asked: dict[Flow, FadingSum] = {}  # row-steps, of active flows
         self._running_rows = 0  # of all flows; lanes read it without the lock
-        self._background: AbstractSet[Flow] = frozenset()
+        self._background: Collection[Flow] = ()
         self._seconds = FadingSum(clock), FadingSum(clock)  # of foreground and background
         self._next_look = -math.inf
         self._changed = threading.Condition()
@@ -57,28 +55,27 @@ class Dispatch:
     @property
     def asked_seconds(self) -> float:
         """Seconds that a lane would take for one step of all sentences that run or wait."""
-        return (self._running_rows + self._queue.load.num_rows) * self._cost.row_step_seconds
+        return (self._running_rows + self._queue.load.num_rows) * self.cost.row_step_seconds
 
-    def check(self, demand: Demand, deadline: float | None, flow: Flow) -> Admission:
+    def check(self, demand: Demand, deadline: float, flow: Flow) -> Admission:
         """Returns what `add` would decide about a request at this moment; raises as `add`."""
         with self._changed:
-            return self._admit(demand, deadline, flow_of(demand, flow, self._cost, self._limits))[0]
+            return self._admit(request_of(demand, flow, self.clock(), deadline, self.cost))
 
     def add(self, sentences: Sequence[Sentence]) -> None:
         """Adds all sentences of a request, or none. They differ only in their sources. Raises as `Engine.submit`."""
         if not sentences:
             return
         first = sentences[0]
-        work = sum(sentence.work for sentence in sentences)
-        demand = Demand(work, max(s.steps for s in sentences), first.options.num_rows, len(sentences))
-        flow = flow_of(demand, first.flow, self._cost, self._limits)
+        demand = Demand.of([sentence.steps for sentence in sentences], first.options.num_rows)
+        request = request_of(demand, first.flow, self.clock(), first.deadline, self.cost)
         with self._changed:
             is_alone = self.is_all(0)
-            admission, due = self._admit(demand, first.deadline, flow)
+            admission = self._admit(request)
             for sentence in sentences:
-                sentence.flow = flow
+                sentence.flow = request.flow
                 sentence.forecast_seconds = None if is_alone else admission.seconds
-            self._queue.add(Entry(sentences, due))
+            self._queue.add(Entry(sentences, request.due))
             self._background = admission.background
             self._changed.notify_all()
 
@@ -87,11 +84,14 @@ class Dispatch:
     ) -> tuple[list[Sentence], bool]:
         """Removes the next sentences from the queue, as many as a lane may encode now.
 
+        A sentence of this class goes on waiting if another one is before it (`FairQueue.head`), if the lane has its
+        part of all rows already, so that another lane should take it, if the lane has no rows or no cache for it, or if
+        the sentences that are taken now are as much as one encoder run may have.
+
         Args:
             limits: of the lane's foreground or background.
             footprint: of the sentences that run there. If none runs, one sentence is taken whatever its footprint.
             longest: positions of the longest row that runs there.
-            is_background: True takes from flows in the background only, False from the others only.
 
         Returns:
             The sentences, and whether others wait although the lane has taken as many as it may.
@@ -99,8 +99,8 @@ class Dispatch:
         taken: list[Sentence] = []
         longest_taken = 0
         with self._changed:
-            even_rows = math.ceil((self._queue.load.num_rows + self._running_rows) / self._limits.num_lanes)
-            while (entry := self._next(is_background=is_background)) is not None:
+            even_rows = math.ceil((self._queue.load.num_rows + self._running_rows) / self.limits.num_lanes)
+            while (entry := self._queue.head(self._background, are_in=is_background)) is not None:
                 head = entry.sentences[0]
                 longest = max(longest, len(head.source_ids))
                 longest_taken = max(longest_taken, len(head.source_ids))
@@ -117,34 +117,29 @@ class Dispatch:
 
     def drop_over(self) -> list[Sentence]:
         """Removes waiting sentences whose callers have left, or whose answers would come after their deadlines."""
-        now = self._clock()
+        now = self.clock()
         if now < self._next_look or not self._queue.load.num_sentences:
             return []
         self._next_look = now + _LOOK_SECONDS
         dropped: list[Sentence] = []
         with self._changed:
-            # An idle engine tries what it has admitted, because its forecasts are rough.
             rows = self._running_rows
-            step_seconds = self._cost.step_seconds(rows) if rows else 0.0
-            work_seconds = self._cost.row_step_seconds / self._limits.num_lanes if rows else 0.0
+            # An idle engine tries what it has admitted, because its forecasts are rough.
+            step_seconds, work_seconds = (self.cost.step_seconds(rows), self.cost.work_seconds(1.0)) if rows else (0, 0)
             for entry in list(self._queue):
                 first = entry.sentences[0]
-                rest = entry.work * work_seconds + first.steps * step_seconds
-                is_late = first.deadline is not None and now + rest >= first.deadline
+                is_late = now + entry.work * work_seconds + first.steps * step_seconds >= first.deadline
                 over = [sentence for sentence in entry.sentences if is_late or sentence.future.cancelled()]
-                self._queue.remove(entry, over)
-                dropped += over
+                if over:
+                    self._queue.remove(entry, over)
+                    dropped += over
         return dropped
 
-    @property
-    def has_background(self) -> bool:
-        """Whether a flow is in the background."""
-        return bool(self._background)
-
     def note_seconds(self, seconds: float, *, is_background: bool) -> None:
-        """Notes how long a lane's steps took while a flow was in the background."""
+        """Notes how long a lane's steps took, which counts while a flow is in the background."""
         with self._changed:
-            self._seconds[is_background].add(seconds)
+            if self._background:
+                self._seconds[is_background].add(seconds)
 
     def count(self, sentences: Collection[Sentence], sign: int) -> None:
         """Notes that a lane runs sentences, +1, or that they have left it, -1."""
@@ -177,39 +172,30 @@ class Dispatch:
             self._changed.notify_all()
             return left
 
-    def _admit(self, demand: Demand, deadline: float | None, flow: Flow) -> tuple[Admission, float]:
-        """Decides about a request, notes that its flow is active, and returns the instant at which the request is due.
-
-        The caller holds the lock.
-        """
+    def _admit(self, request: Request) -> Admission:
+        """Decides about a request, and notes that its flow is active. The caller holds the lock."""
         if not self.is_open:
             raise NotServing("the server is shutting down")
-        now = self._clock()
-        due = due_at(demand, flow, now, deadline, self._cost, self._limits)
+        flow, queue = request.flow, self._queue
         self._shares.ask(flow, flow.weight)
         weights = self._shares.weights()
-        self._asked = {each: self._asked.get(each) or FadingSum(self._clock) for each in weights}
-        self._asked[flow].add(demand.work)
-        loads = self._queue.loads()
+        self._asked = {each: self._asked.get(each) or FadingSum(self.clock) for each in weights}
+        self._asked[flow].add(request.demand.work)
         snapshot = Snapshot(
-            now=now,
-            work_before=self._queue.work_before(flow, due),
-            waiting=self._queue.load,
-            waiting_of_flow=loads.get(flow, _NOTHING),
+            now=self.clock(),
+            work_before=queue.work_before(flow, request.due),
+            waiting=queue.load,
+            waiting_of_flow=queue.load_of(flow),
             weights=weights,
-            wanted={each: work.value + loads.get(each, _NOTHING).work for each, work in self._asked.items()},
-            rows={each: self._shares.held(each) + load.num_rows for each, load in loads.items()},
+            wanted={each: work.value + queue.load_of(each).work for each, work in self._asked.items()},
+            rows={each: self._shares.held(each) + queue.load_of(each).num_rows for each in weights},
             background=self._background,
             background_pace=self._background_pace,
         )
-        return admit(demand, flow, deadline, snapshot, self._cost, self._limits), due
+        return admit(request, snapshot, self.cost, self.limits)
 
     @property
     def _background_pace(self) -> float:
         """The part of the time, over 0 to 1, in which lanes have lately stepped the background while it had work."""
         foreground, background = self._seconds[False].value, self._seconds[True].value
         return (background + _FIRST_SECONDS) / (foreground + background + _FIRST_SECONDS)
-
-    def _next(self, *, is_background: bool) -> Entry | None:
-        heads = self._queue.heads()
-        return next((entry for entry in heads if (entry.flow in self._background) == is_background), None)

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from functools import partial
+from math import inf
 
 from server.bundle.manifest import Manifest
 from server.decoding.options import BEHIND_PREFIX, DecodingOptions, default_max_tokens
@@ -42,8 +43,7 @@ class Engine:
         placeholder_ids: ids that a beam must copy.
 
     Attributes:
-        lanes: `replace` takes an index of these.
-        alarm: is set when a step has failed or a lane has ended; the supervisor clears it.
+        alarm: is set when a step has failed or a lane has ended, so that the supervisor looks; it clears it.
     """
 
     def __init__(
@@ -56,55 +56,48 @@ class Engine:
         cores: Cores | None = None,
         placeholder_ids: Sequence[int] = (),
     ) -> None:
-        self._special_ids = manifest.special_ids
-        self._rules = manifest.search.rules
+        self._manifest = manifest
         self._placeholder_ids = frozenset(placeholder_ids)
-        self._max_target_tokens = manifest.limits.max_target_tokens
         self._metrics = metrics
         self._limits = limits
         self._clock = clock
-        self._cost = CostModel(limits.lane.max_rows)
+        self._cost = CostModel(limits.lane.max_rows, limits.num_lanes)
         self._dispatch = Dispatch(limits, self._cost, clock)
         self.alarm = threading.Event()
         gate = Gate(cores or Cores(clock=clock))
-        self._new_lane = partial(
-            Lane, runner, self._dispatch, gate, self._cost, limits.lane, metrics, clock, self.alarm
-        )
+        self._new_lane = partial(Lane, runner, self._dispatch, gate, metrics, self.alarm)
         self.lanes = [self._new_lane() for _ in range(limits.num_lanes)]
-        self._threads = [_thread(lane, index) for index, lane in enumerate(self.lanes)]
+        self._threads: dict[int, threading.Thread] = {}
         self._unwatch = metrics.watch(self._load)
 
     def start(self) -> None:
         """Starts the lanes."""
-        for thread in self._threads:
-            thread.start()
+        for index in range(len(self.lanes)):
+            self._start(index)
 
     def stop(self) -> None:
         """Answers the sentences that are left with `NotServing`, and ends the lanes; safe to call twice.
 
         Memory is freed with the last reference to the engine, because it is in no cycle: the collector may be frozen.
         """
-        for sentence in self._dispatch.close():
-            fail(sentence, NotServing("the server has shut down"), self._metrics)
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join()
+        self._close(NotServing("the server has shut down"))
+        for thread in self._threads.values():
+            thread.join()
         self._unwatch()
         self._unwatch = lambda: None
 
     def submit(
-        self, sources: Iterable[Iterable[int]], options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
+        self, sources: Iterable[Iterable[int]], options: DecodingOptions, deadline: float = inf, flow: Flow = ANYONE
     ) -> list[Future[Result]]:
         """Adds all sentences of a request to the queue, or none.
 
         Args:
             sources: source ids of each sentence, with prefixes and eos, at most `max_source_tokens`.
             options: within the manifest's limits, which the caller has checked.
-            deadline: instant of the clock; None for never.
+            deadline: instant of the clock; infinite for never.
 
         Returns:
-            A future for each sentence. It fails only with a `TranslationError`. A caller cancels it to drop the
-            sentence.
+            A future for each sentence, which fails only with a `TranslationError`; to cancel it drops the sentence.
 
         Raises:
             Overloaded: the queue is at a limit, or the answer would come too late.
@@ -116,14 +109,15 @@ class Engine:
         return [sentence.future for sentence in sentences]
 
     def check_room(
-        self, lengths: Sequence[int], options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
+        self, lengths: Sequence[int], options: DecodingOptions, deadline: float = inf, flow: Flow = ANYONE
     ) -> float:
         """Finds out whether `submit` would take texts of so many characters now, before the caller splits them.
 
         Returns the seconds that the request would take if nothing else ran. Raises as `submit`.
         """
         demand = self._cost.demand_of_texts(lengths, options)
-        return self._dispatch.check(demand, deadline, flow).alone_seconds
+        self._dispatch.check(demand, deadline, flow)
+        return self._cost.alone_seconds(demand)
 
     def observe_text(self, num_characters: int, source_tokens: int) -> None:
         """Notes how many source tokens a text had, for `check_room`."""
@@ -149,7 +143,7 @@ class Engine:
 
     def send_canary(self, lane: Lane, source_ids: Iterable[int], options: DecodingOptions) -> Future[Result]:
         """Lets this lane alone translate a sentence; its future ends as the futures of `submit`."""
-        sentence = self._sentence(tuple(source_ids), options, deadline=None, flow=ANYONE)
+        sentence = self._sentence(tuple(source_ids), options)
         lane.send_canary(sentence)
         return sentence.future
 
@@ -158,36 +152,43 @@ class Engine:
 
         The new lane takes canaries alone until it is forgiven.
         """
-        lane = self.lanes[index] = self._new_lane(is_proven=False)
-        thread = self._threads[index] = _thread(lane, index)
-        thread.start()
-        return lane
+        self.lanes[index] = self._new_lane(is_proven=False)
+        self._start(index)
+        return self.lanes[index]
 
     def abandon(self, error: TranslationError) -> None:
         """Answers every sentence and refuses further ones. It does not wait for lanes, which may hang for ever."""
-        for sentence in self._dispatch.close():
-            fail(sentence, error, self._metrics)
+        self._close(error)
         for lane in self.lanes:
             lane.abandon(error)
 
+    def _start(self, index: int) -> None:
+        thread = threading.Thread(target=self.lanes[index].run, name=f"lane-{index}", daemon=True)
+        self._threads[index] = thread
+        thread.start()
+
+    def _close(self, error: TranslationError) -> None:
+        for sentence in self._dispatch.close():
+            fail(sentence, error, self._metrics)
+
     def _sentence(
-        self, source_ids: tuple[int, ...], options: DecodingOptions, deadline: float | None, flow: Flow
+        self, source_ids: tuple[int, ...], options: DecodingOptions, deadline: float = inf, flow: Flow = ANYONE
     ) -> Sentence:
         options = options.of_source(len(source_ids))
-        num_given, default = len(options.target_prefix), default_max_tokens(len(source_ids), self._max_target_tokens)
-        max_tokens = options.max_output_tokens or num_given + default
+        num_given, limit = len(options.target_prefix), self._manifest.limits.max_target_tokens
+        max_tokens = options.max_output_tokens or num_given + default_max_tokens(len(source_ids), limit)
         if options.given_target is not None:
-            max_tokens = self._max_target_tokens
+            max_tokens = limit
         max_tokens = max(max_tokens, 1 + options.min_output_tokens)
         if num_given:
             max_tokens = max(max_tokens, num_given + BEHIND_PREFIX)
         has_none = self._placeholder_ids.isdisjoint(source_ids)
         search = new_search(
             options,
-            max_tokens=min(len(options.forced_prefix) + max_tokens, self._max_target_tokens),
-            bos_id=self._special_ids.bos,
-            eos_id=self._special_ids.eos,
-            rules=self._rules,
+            max_tokens=min(len(options.forced_prefix) + max_tokens, limit),
+            bos_id=self._manifest.special_ids.bos,
+            eos_id=self._manifest.special_ids.eos,
+            rules=self._manifest.search.rules,
             source_ids=source_ids,
             placeholders={} if has_none else {each: source_ids.count(each) for each in self._placeholder_ids},
         )
@@ -208,7 +209,3 @@ class Engine:
             suspect_lanes=num_lanes[LaneState.SUSPECT],
             out_lanes=num_lanes[LaneState.OUT],
         )
-
-
-def _thread(lane: Lane, index: int) -> threading.Thread:
-    return threading.Thread(target=lane.run, name=f"lane-{index}", daemon=True)

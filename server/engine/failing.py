@@ -15,14 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class Faults:
-    """Counts and logs the encoder runs and steps of a lane that have failed. The supervisor reads the counts.
-
-    Args:
-        alarm: is set at each fault, so that the supervisor looks.
-
-    Attributes:
-        has_lost_device: whether one failed with `DeviceLost`.
-    """
+    """Counts and logs the encoder runs and steps of a lane that have failed. The supervisor reads the counts."""
 
     def __init__(self, metrics: ModelMetrics, alarm: threading.Event) -> None:
         self._metrics = metrics

@@ -6,7 +6,7 @@ its next sentence. The flow with the lowest tag is next; its tag grows by the se
 
 from bisect import bisect_right, insort
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -17,11 +17,7 @@ _BY_KEY = attrgetter("key")
 
 
 class Entry:
-    """The waiting sentences of one request.
-
-    Args:
-        sentences: in order, at least one; they share flow and deadline.
-        due: instant by which the request should start.
+    """The waiting sentences of one request, at least one; they share flow and deadline.
 
     Attributes:
         key: its place in its flow. The lowest goes first; at equal keys the entry that came first.
@@ -90,40 +86,41 @@ class FairQueue:
         for load in (self.load, queue.load):
             load.count(entry.sentences, +1)
 
-    def heads(self) -> list[Entry]:
-        """Returns the first entry of each flow; the flow that is next comes first."""
-        waiting = [queue for queue in self._flows.values() if queue.entries]
-        return [queue.entries[0] for queue in sorted(waiting, key=attrgetter("tag"))]
+    def head(self, flows: Collection[Flow], *, are_in: bool) -> Entry | None:
+        """Returns the entry that is next of those whose flows are in `flows`, or else of those whose are not."""
+        waiting = [queue for flow, queue in self._flows.items() if queue.entries and (flow in flows) == are_in]
+        return min(waiting, key=attrgetter("tag")).entries[0] if waiting else None
 
     def pop(self, entry: Entry) -> Sentence:
         """Removes the next sentence of an entry, which ends the turn of its flow."""
         queue = self._flows[entry.flow]
         self._virtual_time = queue.tag
-        sentence = entry.sentences[0]
+        sentence = entry.sentences.popleft()
         queue.tag += sentence.work / entry.flow.weight
-        self.remove(entry, [sentence])
+        self._count_off(entry, [sentence])
         return sentence
 
     def remove(self, entry: Entry, sentences: list[Sentence]) -> None:
         """Removes sentences of an entry, and the entry itself once it has no more."""
+        gone = set(sentences)
+        entry.sentences = deque(sentence for sentence in entry.sentences if sentence not in gone)
+        self._count_off(entry, sentences)
+
+    def work_before(self, flow: Flow, due: float) -> float:
+        """Returns the row-steps that wait in a flow and go before a request of this flow that is due then."""
+        queue = self._flows.get(flow, _FlowQueue())
+        # Few entries are after it, because requests come about in the order in which they are due.
+        after = bisect_right(queue.entries, (flow.rank, due), key=_BY_KEY)
+        return queue.load.work - sum(entry.work for entry in queue.entries[after:])
+
+    def load_of(self, flow: Flow) -> Load:
+        """Returns what waits of a flow."""
+        return self._flows.get(flow, _FlowQueue()).load
+
+    def _count_off(self, entry: Entry, sentences: list[Sentence]) -> None:
         queue = self._flows[entry.flow]
-        for sentence in sentences:
-            entry.sentences.remove(sentence)
-            entry.work -= sentence.work
+        entry.work -= sum(sentence.work for sentence in sentences)
         for load in (self.load, queue.load):
             load.count(sentences, -1)
         if not entry.sentences:
             queue.entries.remove(entry)
-
-    def work_before(self, flow: Flow, due: float) -> float:
-        """Returns the row-steps that wait in a flow and go before a request of this flow that is due then.
-
-        Requests come about in the order in which they are due, so that few go after it.
-        """
-        queue = self._flows[flow] if flow in self._flows else _FlowQueue()
-        after = bisect_right(queue.entries, (flow.rank, due), key=_BY_KEY)
-        return queue.load.work - sum(entry.work for entry in queue.entries[after:])
-
-    def loads(self) -> dict[Flow, Load]:
-        """Returns what waits of each flow."""
-        return {flow: queue.load for flow, queue in self._flows.items()}

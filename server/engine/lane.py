@@ -9,16 +9,13 @@ import enum
 import logging
 import math
 import threading
-from collections.abc import Callable
-from functools import reduce
-from operator import add
 
+from server.engine.admission import ALONE_ROWS, ALONE_SECONDS, BACKGROUND_ROWS, BACKGROUND_TIME
 from server.engine.batch import Batch
 from server.engine.cores import Gate
-from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
 from server.engine.failing import Faults, end_over, fail
-from server.engine.limits import Footprint, LaneLimits
+from server.engine.limits import Footprint
 from server.engine.sentence import Sentence
 from server.errors import NotServing, TranslationError
 from server.network import Runner, StepKind
@@ -26,13 +23,6 @@ from server.telemetry.model_metrics import ModelMetrics
 from server.threads import LANE_NICENESS, be_nice
 
 logger = logging.getLogger(__name__)
-
-_BACKGROUND_TIME = 0.1  # of the foreground's: half, and a flood beside busy tenants stalls; twice, and they notice it
-_BACKGROUND_ROWS = 0.25  # of a lane's limits: half, and floods get less done; twice, and the foreground waits for them
-# The same, once the lane has had no foreground for `_ALONE_SECONDS`. Half of the rows, and a bulk call alone takes a
-# tenth longer; all of them, and the next request finds no row. Half of the time, and requests that come now and then
-# find long steps; twice, and a bulk call beside such requests takes longer.
-_ALONE_ROWS, _ALONE_SECONDS = 0.75, 1.0
 
 
 class LaneState(enum.Enum):
@@ -44,10 +34,9 @@ class LaneState(enum.Enum):
 
 
 class Lane:
-    """Runs sentences of all kinds, in a batch for each kind; the batches share the lane's limits.
+    """Runs sentences of all kinds, in batches that share the lane's limits.
 
     Args:
-        alarm: is set when a step has failed or the thread has ended, so that the supervisor looks.
         is_proven: False for a lane that must pass a canary first.
 
     Attributes:
@@ -62,24 +51,20 @@ class Lane:
         runner: Runner,
         dispatch: Dispatch,
         gate: Gate,
-        cost: CostModel,
-        limits: LaneLimits,
         metrics: ModelMetrics,
-        clock: Callable[[], float],
         alarm: threading.Event,
         *,
         is_proven: bool = True,
     ) -> None:
         self._dispatch = dispatch
         self._gate = gate
-        self._limits = limits
+        self._limits = dispatch.limits.lane
         self._metrics = metrics
-        self._clock = clock
+        self._clock = dispatch.clock
         self._alarm = alarm
         self.faults = Faults(metrics, alarm)
         self._foreground, self._background = (
-            [Batch(kind, runner, dispatch, cost, limits.max_rows, metrics, clock, self.faults) for kind in StepKind]
-            for _ in range(2)
+            [Batch(kind, runner, dispatch, metrics, self.faults) for kind in StepKind] for _ in range(2)
         )
         self._batches = self._foreground + self._background
         self._owed_seconds = 0.0  # of the background's last step, that it has not earned yet
@@ -154,7 +139,7 @@ class Lane:
         """Waits for the lane's turn, and takes a step with the foreground, and one with the background if it is due.
 
         Without a foreground, each step is one of the background. Beside a foreground, the background earns
-        `_BACKGROUND_TIME` of the foreground's time, and takes a step once it has earned what its last step took.
+        `BACKGROUND_TIME` of the foreground's time, and takes a step once it has earned what its last step took.
         """
         came = self._clock()
         with self._gate.turn(self._dispatch.asked_seconds) as is_alone:
@@ -162,11 +147,9 @@ class Lane:
             has_foreground = self._step_all(self._foreground, came, is_alone=is_alone)
             now = self._clock()
             if has_foreground:
-                self._foreground_until = now + _ALONE_SECONDS
-            has_background = self._dispatch.has_background or any(batch.plan.running for batch in self._background)
-            if has_foreground and has_background:
+                self._foreground_until = now + ALONE_SECONDS
                 self._dispatch.note_seconds(now - came, is_background=False)
-                self._owed_seconds -= (now - came) * _BACKGROUND_TIME
+                self._owed_seconds -= (now - came) * BACKGROUND_TIME
                 if self._owed_seconds > 0:
                     return
             if self._step_all(self._background, now, is_alone=is_alone):
@@ -186,10 +169,6 @@ class Lane:
             for batch in batches:
                 batch.fail(error, batch.sentences)
             return False
-        now = self._clock()
-        for sentence in entering:
-            sentence.admitted = now
-            self._metrics.queue_duration_seconds.observe(now - sentence.submitted)
         is_alone = is_alone and self._dispatch.is_all(_footprint(self._batches).rows)
         stepped = [batch for batch in batches if batch.plan.running]
         for batch in stepped:
@@ -216,7 +195,7 @@ class Lane:
             return [], False
         share = 1.0
         if is_background:
-            share = _BACKGROUND_ROWS if self._clock() < self._foreground_until else _ALONE_ROWS
+            share = BACKGROUND_ROWS if self._clock() < self._foreground_until else ALONE_ROWS
         limits = self._limits.beside(_footprint(self._foreground if is_background else self._background), share)
         longest = max(max(batch.plan.longest()) for batch in batches)
         return self._dispatch.take(limits, _footprint(batches), longest, is_background=is_background)
@@ -250,4 +229,4 @@ class Lane:
 
 
 def _footprint(batches: list[Batch]) -> Footprint:
-    return reduce(add, (batch.plan.footprint for batch in batches))
+    return sum((batch.plan.footprint for batch in batches), Footprint())

@@ -1,12 +1,17 @@
-"""Which sentences run in a batch, and which rows they have: iteration-level scheduling, with integers only.
+"""Which sentences run in a batch, which rows they have, and what these rows are fed: iteration-level scheduling.
 
 Between any two steps, finished, cancelled and expired sentences leave, and waiting sentences enter. Source of the
 idea: Orca (OSDI 2022).
 """
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from server.engine.limits import Footprint
 from server.engine.sentence import Sentence
-from server.network import RowMoves
+from server.network import RowMoves, StepInputs
 
 
 class RowPlan:
@@ -17,10 +22,14 @@ class RowPlan:
         footprint: of the running sentences, with the beams that they will still grow.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_rows: int) -> None:
         self.running: list[Sentence] = []
         self.num_rows = 0
         self.footprint = Footprint()
+        # What rows are fed is kept from step to step, because gathering it takes longer.
+        self._last_ids = np.zeros(max_rows, np.int64)
+        self._past_lengths, self._source_lengths = np.zeros((2, max_rows), np.int32)
+        self._fed: list[NDArray[Any]] = [self._last_ids, self._past_lengths, self._source_lengths]
 
     def add(self, sentences: list[Sentence]) -> None:
         """Adds sentences. They have no row until `place`."""
@@ -38,6 +47,9 @@ class RowPlan:
         first_row = self.num_rows
         for row, sentence in enumerate(sentences, start=first_row):
             sentence.rows = [row]
+            (self._last_ids[row],) = sentence.search.last_ids
+            self._past_lengths[row] = 0
+            self._source_lengths[row] = len(sentence.source_ids)
         self.num_rows += len(sentences)
         return first_row
 
@@ -52,6 +64,23 @@ class RowPlan:
             sentence.rows = []
         return removed
 
+    def inputs(self, *, is_alone: bool) -> StepInputs:
+        """Returns copies of what the next step is fed."""
+        last_ids, past_lengths, source_lengths = (array[: self.num_rows].copy() for array in self._fed)
+        return StepInputs(
+            last_ids,
+            past_lengths,
+            source_lengths,
+            top_k=max(sentence.search.top_k for sentence in self.running),
+            with_log_probs=any(each.options.needs_log_probs or each.options.is_steered for each in self.running),
+            is_alone=is_alone,
+        )
+
+    def advance(self, best_ids: NDArray[np.int64]) -> None:
+        """Notes a step of all rows, int64 [rows]: each goes on with its best token, as in greedy search."""
+        self._last_ids[: len(best_ids)] = best_ids
+        self._past_lengths[: len(best_ids)] += 1
+
     def arrange(self, parents: dict[Sentence, list[int]]) -> RowMoves:
         """Lays out the rows of the next step without gaps, and moves as few as possible.
 
@@ -64,7 +93,7 @@ class RowPlan:
                 an entry keeps its rows. A sentence without rows has left.
 
         Returns:
-            The copies to make; `Sentence.rows` are the new ones already.
+            The copies to make in caches; `Sentence.rows` are the new ones already.
         """
         sources = {s: [s.rows[beam] for beam in beams] for s, beams in parents.items() if s.rows}
         num_rows = self.num_rows + sum(len(rows) - len(s.rows) for s, rows in sources.items())
@@ -72,7 +101,13 @@ class RowPlan:
         behind_end = (s for s in self.running if s not in sources and max(s.rows, default=0) >= num_rows)
         sources |= {sentence: list(sentence.rows) for sentence in behind_end}
         self.num_rows = num_rows
-        return self._settle(sources) if sources else RowMoves()
+        moves = self._settle(sources)
+        for array in self._fed if moves.to else ():
+            array[moves.to] = array[moves.from_]
+        for sentence in parents:
+            if sentence.rows:
+                self._last_ids[sentence.rows] = sentence.search.last_ids
+        return moves
 
     def _settle(self, sources: dict[Sentence, list[int]]) -> RowMoves:
         """Gives each beam of these sentences its next row; `sources` has for each beam the row that it extends."""
@@ -85,6 +120,8 @@ class RowPlan:
                 if source in claimed or source >= self.num_rows:
                     homeless.append((sentence, beam, source))
                 claimed.add(source)
+        if not homeless:
+            return moves
         free = set(range(self.num_rows)).difference(*(sentence.rows for sentence in self.running))
         for is_own in (True, False):  # rows of its own sentence first, before beams of others take them
             left = []

@@ -22,7 +22,7 @@ class Sentence:
 
     Attributes:
         source_ids: with eos.
-        deadline: instant of the engine's clock; None for never.
+        deadline: instant of the engine's clock; infinite for never.
         submitted, admitted, encoded: instants; 0 until then.
         steps: forecast.
         forecast_seconds: from `submitted` to the answer of its request; None if the engine was idle.
@@ -35,7 +35,7 @@ class Sentence:
     source_ids: tuple[int, ...]
     options: DecodingOptions
     search: BeamSearch
-    deadline: float | None
+    deadline: float
     submitted: float
     flow: Flow = ANYONE
     future: Future[Result] = field(default_factory=Future)
@@ -63,7 +63,7 @@ class Sentence:
 
     def is_over(self, now: float) -> bool:
         """Returns whether the caller has left or the deadline has passed."""
-        return self.future.cancelled() or (self.deadline is not None and now >= self.deadline)
+        return self.future.cancelled() or now >= self.deadline
 
     def result(self, now: float) -> Result:
         """Returns its answer; the search must be over."""

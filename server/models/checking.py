@@ -73,7 +73,7 @@ def _every_step(model: Model) -> Iterator[DecodingOptions]:
 
 def _translate(model: Model, options: DecodingOptions) -> None:
     try:
-        (future,) = model.engine.submit([model.manifest.golden.source_ids], options, None)
+        (future,) = model.engine.submit([model.manifest.golden.source_ids], options)
         future.result(_TIMEOUT_SECONDS)
     except (TranslationError, TimeoutError) as error:
         message = f"{model.variant}: translating with {options} failed: {reason_of(error)}"

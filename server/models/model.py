@@ -1,5 +1,6 @@
 """`Model`: a loaded bundle with its engine. `SentenceEngine`: what the translator needs of an engine."""
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -23,13 +24,13 @@ class SentenceEngine(Protocol):
         self,
         sources: Sequence[Sequence[int]],
         options: DecodingOptions,
-        deadline: float | None,
+        deadline: float = math.inf,
         flow: Flow = ANYONE,
     ) -> list[Future[Result]]:
         """See `Engine.submit`."""
 
     def check_room(
-        self, lengths: Sequence[int], options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
+        self, lengths: Sequence[int], options: DecodingOptions, deadline: float = math.inf, flow: Flow = ANYONE
     ) -> float:
         """See `Engine.check_room`."""
 

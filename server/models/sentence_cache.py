@@ -95,12 +95,11 @@ class SentenceCache:
         self,
         sources: Sequence[Sequence[int]],
         options: DecodingOptions,
-        deadline: float | None,
+        deadline: float = math.inf,
         flow: Flow = ANYONE,
     ) -> list[Future[Result]]:
         """See `Engine.submit`. A kept translation has timings of 0 seconds, a shared one the timings of its flight."""
         now = self._clock()
-        instant = math.inf if deadline is None else deadline
         callers: list[Future[Result]] = []
         flights: list[_Flight] = []  # the new ones
         counts: Counter[str] = Counter()
@@ -108,7 +107,7 @@ class SentenceCache:
             for ids in sources:
                 callers.append(own := _Caller())
                 key = (self._model, options, tuple(ids))
-                counts[self._look_up(key, own, flights, instant, now)] += 1
+                counts[self._look_up(key, own, flights, deadline, now)] += 1
             unknown = [flight.key[2] for flight in flights]
             translations = self._engine.submit(unknown, options, deadline, flow) if unknown else []
         except BaseException as error:
@@ -126,7 +125,7 @@ class SentenceCache:
         return callers
 
     def check_room(
-        self, lengths: Sequence[int], options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
+        self, lengths: Sequence[int], options: DecodingOptions, deadline: float = math.inf, flow: Flow = ANYONE
     ) -> float:
         """See `Engine.check_room`. It is not asked if translations are kept, as all may be known."""
         return 0.0 if self._results else self._engine.check_room(lengths, options, deadline, flow)

@@ -124,7 +124,7 @@ def _judge(engine: Engine, tokenizer: Tokenizer, beam_size: int, arguments: argp
 
 def _translate(engine: Engine, sources: Sequence[Ids], beam_size: int, *, end_loops: bool) -> list[Hypothesis]:
     options = DecodingOptions(beam_size=beam_size, end_loops=end_loops)
-    return [future.result().hypotheses[0] for future in engine.submit(sources, options, None)]
+    return [future.result().hypotheses[0] for future in engine.submit(sources, options)]
 
 
 if __name__ == "__main__":

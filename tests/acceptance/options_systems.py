@@ -78,9 +78,7 @@ class Ours:
         )
         options = [dataclasses.replace(asked, target_prefix=tuple(ids)) for ids in prefixes or [()] * len(sources)]
         futures = [
-            future
-            for ids, own in zip(sources, options, strict=True)
-            for future in self._engine.submit([ids], own, None)
+            future for ids, own in zip(sources, options, strict=True) for future in self._engine.submit([ids], own)
         ]
         return [[(each.ids, each.score) for each in future.result().hypotheses] for future in futures]
 

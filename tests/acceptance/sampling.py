@@ -80,7 +80,7 @@ def _distribution(
     found = np.zeros(len(_RANKS))
     for seed in range(num_seeds):
         options = DecodingOptions(beam_size=1, sampling=replace(sampling, seed=seed), max_output_tokens=2)
-        for number, future in enumerate(engine.submit(sources, options, None)):
+        for number, future in enumerate(engine.submit(sources, options)):
             (ids,) = (each.ids for each in future.result().hypotheses)
             rank = ranks[number, ids[0] if ids else eos_id]
             found[np.searchsorted(_RANKS, rank, side="right") - 1] += 1
@@ -113,11 +113,11 @@ def _shares(logits: NDArray[np.float64], sampling: Sampling) -> NDArray[np.float
 def _seeds(name: str, sampling: Sampling, engine: Engine, sources: Sequence[Ids]) -> list[Check]:
     own = DecodingOptions(beam_size=1, sampling=replace(sampling, seed=7))
     others = [DecodingOptions(beam_size=4, repetition_penalty=1.2), replace(own, sampling=Sampling(seed=8))]
-    alone = [engine.submit([source], own, None)[0].result().hypotheses for source in sources]
+    alone = [engine.submit([source], own)[0].result().hypotheses for source in sources]
     beside = []
     for source in sources:
-        (future,) = engine.submit([source], own, None)
-        beside.append((future, [engine.submit([source], each, None)[0] for each in others]))
+        (future,) = engine.submit([source], own)
+        beside.append((future, [engine.submit([source], each)[0] for each in others]))
     num_same = sum(
         future.result().hypotheses[0].ids == best.ids for (best,), (future, _) in zip(alone, beside, strict=True)
     )

@@ -87,14 +87,14 @@ def _measure(engine: Engine, sources: Sequence[Ids], name: str, beam_size: int) 
     steered = [replace(plain, **_OPTIONS[name])] * len(sources)
     num_plain = 0 if name == "end_loops, of all" else len(sources) * 3 // 4
     if name == _TERMS:
-        steered = [replace(plain, terms=_terms(future.result())) for future in engine.submit(sources, plain, None)]
+        steered = [replace(plain, terms=_terms(future.result())) for future in engine.submit(sources, plain)]
     started = time.process_time()
     futures = [
         future
         for source, own in zip(sources[num_plain:], steered[num_plain:], strict=True)
-        for future in engine.submit([source], own, None)
+        for future in engine.submit([source], own)
     ]
-    futures += engine.submit(sources[:num_plain], plain, None) if num_plain else []
+    futures += engine.submit(sources[:num_plain], plain) if num_plain else []
     num_tokens = sum(1 + len(future.result().hypotheses[0].ids) for future in futures)
     return (time.process_time() - started) / num_tokens
 

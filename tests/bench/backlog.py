@@ -98,7 +98,7 @@ class Backlog:
 
     def _submit(self, size: int) -> None:
         try:
-            futures = self._engine.submit(itertools.islice(self._sources, size), _GREEDY, None)
+            futures = self._engine.submit(itertools.islice(self._sources, size), _GREEDY)
         except Overloaded:
             self.num_refused += size
             return

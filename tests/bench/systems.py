@@ -183,7 +183,7 @@ class OurSystem:
             max_output_tokens=self._max_tokens,
             forced_prefix=self._forced_prefix,
         )
-        futures = self._engine.submit([sources[i] for i in order], options, None)
+        futures = self._engine.submit([sources[i] for i in order], options)
         results: list[list[int]] = [[]] * len(sources)
         for i, future in zip(order, futures, strict=True):
             results[i] = list(future.result().hypotheses[0].ids)

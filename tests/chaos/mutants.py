@@ -69,12 +69,12 @@ MUTANTS = (
         (
             Edit(
                 "server/engine/batch.py",
-                "self._rows.advance(top_ids[:, 0])",
-                "running = self._plan.running\n"
+                "self.plan.advance(top_ids[:, 0])",
+                "running = self.plan.running\n"
                 "        if len(running) > 1:\n"
                 "            pair = [running[0].rows[0], running[1].rows[0]]\n"
                 "            top_ids[pair] = top_ids[pair[::-1]]\n"
-                "        self._rows.advance(top_ids[:, 0])",
+                "        self.plan.advance(top_ids[:, 0])",
             ),
         ),
     ),
@@ -82,7 +82,7 @@ MUTANTS = (
         "m3",
         "rows are not freed when the caller cancels",
         "R8",
-        (Edit("server/engine/sentence.py", "return self.future.cancelled() or (", "return ("),),
+        (Edit("server/engine/sentence.py", "return self.future.cancelled() or now", "return now"),),
     ),
     Mutant(
         "m4",

@@ -36,7 +36,7 @@ def test_sentences_get_their_own_answers_in_company(manifest: Manifest, runner: 
     engine = Engine(runner, manifest, metrics, engine_limits(max_rows=16))
     engine.start()
 
-    futures = engine.submit(SOURCES, DecodingOptions(beam_size=beam_size), None)
+    futures = engine.submit(SOURCES, DecodingOptions(beam_size=beam_size))
     answers = [future.result(30.0).hypotheses[0].ids for future in futures]
     engine.stop()
 

@@ -56,7 +56,7 @@ class Stepper:
 
     def submit(self, source: list[int], beam_size: int = 1, **options: Any) -> Future[Result]:
         chosen = DecodingOptions(beam_size=beam_size, **options)
-        self.futures += self.engine.submit([source], chosen, None)
+        self.futures += self.engine.submit([source], chosen)
         return self.futures[-1]
 
     def step(self, times: int = 1) -> None:

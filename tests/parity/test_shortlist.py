@@ -133,7 +133,7 @@ def test_scores_of_a_shortlisted_sentence_are_log_probabilities(narrow: Bundle, 
     stepper = Stepper(narrow, "cpu-fp32")
     options = DecodingOptions(beam_size=4, num_hypotheses=4, use_shortlist=True)
 
-    (future,) = stepper.engine.submit([sources[0]], options, None)
+    (future,) = stepper.engine.submit([sources[0]], options)
     stepper.futures.append(future)
     stepper.finish()
 

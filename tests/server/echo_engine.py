@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -48,7 +49,7 @@ class EchoEngine:
     is_holding: bool = False
     score: float = -1.0
     alone_seconds: float = 0.0
-    deadlines: list[float | None] = field(default_factory=list)
+    deadlines: list[float] = field(default_factory=list)
     options: list[DecodingOptions] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=list)
     observed: list[tuple[int, int]] = field(default_factory=list)
@@ -63,7 +64,7 @@ class EchoEngine:
         self,
         sources: Sequence[Sequence[int]],
         options: DecodingOptions,
-        deadline: float | None,
+        deadline: float = math.inf,
         flow: Flow = ANYONE,
     ) -> list[Future[Result]]:
         self.check_room([], options, deadline, flow)
@@ -82,7 +83,7 @@ class EchoEngine:
         self,
         lengths: Sequence[int],
         options: DecodingOptions,
-        deadline: float | None,
+        deadline: float = math.inf,
         flow: Flow = ANYONE,
     ) -> float:
         if self.refuses is not None:

@@ -1,6 +1,7 @@
 """An engine over a fake network, whose lanes are stepped by hand or run on their own threads."""
 
 import dataclasses
+import math
 from concurrent.futures import Future
 
 from prometheus_client import CollectorRegistry
@@ -25,7 +26,7 @@ class Bench:
     registry: CollectorRegistry
 
     def submit(
-        self, *counts: int, options: DecodingOptions = GREEDY, deadline: float | None = None
+        self, *counts: int, options: DecodingOptions = GREEDY, deadline: float = math.inf
     ) -> list[Future[Result]]:
         return self.engine.submit([(count, 50, EOS) for count in counts], options, deadline)
 

@@ -1,5 +1,6 @@
 """The parts of an engine, put together by hand: sentences, what waits, and what batches and lanes are made of."""
 
+import math
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -41,7 +42,7 @@ FLOOD, NEIGHBOUR = Flow(name="flood"), Flow(name="neighbour", weight=3.0)  # who
 def sentence_of(
     source_ids: tuple[int, ...],
     options: DecodingOptions = GREEDY,
-    deadline: float | None = None,
+    deadline: float = math.inf,
     flow: Flow = ANYONE,
 ) -> Sentence:
     """Returns a sentence that was submitted at instant 0 and may be translated to 50 tokens."""
@@ -52,7 +53,7 @@ def sentence_of(
 def new_sentence(
     tokens: int = 5,
     beam_size: int = 1,
-    deadline: float | None = None,
+    deadline: float = math.inf,
     *,
     use_shortlist: bool = False,
     flow: Flow = ANYONE,
@@ -86,7 +87,7 @@ def new_dispatch(
         max_waiting_tokens=max_tokens,
         max_waiting_sentences=max_sentences,
     )
-    return Dispatch(limits, cost or CostModel(max_rows), clock or FakeClock())
+    return Dispatch(limits, cost or CostModel(max_rows, num_lanes), clock or FakeClock())
 
 
 def run_step(
@@ -100,8 +101,8 @@ def run_step(
 
 def decoder_of(batch: Batch) -> Any:
     """Returns the decoder of a batch that has taken a step, to be tampered with."""
-    assert batch._decoder is not None
-    return batch._decoder
+    assert batch._opened is not None
+    return batch.decoder
 
 
 def enter_and_step(
@@ -124,25 +125,20 @@ class Parts:
         self.runner, self.clock, self.registry = CountingRunner(), FakeClock(), CollectorRegistry()
         self.metrics = Metrics(self.registry).of_model("counting", "1")
         self.limits = lane_limits(max_rows)
-        self.cost = cost or CostModel(max_rows)
+        self.cost = cost or CostModel(max_rows, num_lanes)
         self.dispatch = new_dispatch(num_lanes=num_lanes, max_rows=max_rows, cost=self.cost, clock=self.clock)
         self.alarm = threading.Event()
         self.faults = Faults(self.metrics, self.alarm)
 
     def open_batch(self, kind: StepKind = StepKind.PLAIN) -> Batch:
-        return Batch(
-            kind, self.runner, self.dispatch, self.cost, self.limits.max_rows, self.metrics, self.clock, self.faults
-        )
+        return Batch(kind, self.runner, self.dispatch, self.metrics, self.faults)
 
     def open_lane(self, *, is_proven: bool = True, gate: Gate | None = None) -> Lane:
         return Lane(
             self.runner,
             self.dispatch,
             gate or Gate(Cores(clock=self.clock)),
-            self.cost,
-            self.limits,
             self.metrics,
-            self.clock,
             self.alarm,
             is_proven=is_proven,
         )
@@ -159,7 +155,7 @@ class Parts:
         self,
         *counts: int,
         options: DecodingOptions = GREEDY,
-        deadline: float | None = None,
+        deadline: float = math.inf,
         flow: Flow = ANYONE,
     ) -> list[Future[Result]]:
         """Queues one request, of a sentence for each count of tokens that it is to be translated to."""

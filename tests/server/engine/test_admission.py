@@ -1,10 +1,11 @@
 """Which requests are admitted, and as what, by snapshots of an engine."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
-from server.engine.admission import Admission, Snapshot, admit, due_at, flow_of
+from server.engine.admission import Request, Snapshot, admit, request_of
 from server.engine.cost import CostModel, Demand
 from server.engine.fair_queue import Load
 from server.engine.flow import ANYONE, Flow
@@ -32,24 +33,28 @@ AT_WORK = replace(IDLE, rows={ANYONE: ROWS})
 SHARED = replace(IDLE, weights={FLOOD: 1.0, OTHER: 1.0}, wanted={FLOOD: 9.0, OTHER: 1.0})
 
 
-@pytest.fixture(scope="module")
-def cost() -> CostModel:
+def learned(num_lanes: int = 1) -> CostModel:
     """Of an engine that takes a second for a step of all rows, and as long as that for 20 row-steps."""
-    model = CostModel(ROWS)
+    model = CostModel(ROWS, num_lanes)
     for _ in range(1000):
         model.observe_step(ROWS, 1.0, 1.0)
     assert model.row_step_seconds == pytest.approx(WORK_SECONDS)
     return model
 
 
+@pytest.fixture(scope="module")
+def cost() -> CostModel:
+    return learned()
+
+
 def seconds(
-    cost: CostModel, snapshot: Snapshot, demand: Demand = LITTLE, flow: Flow = ANYONE, deadline: float | None = None
+    cost: CostModel, snapshot: Snapshot, demand: Demand = LITTLE, flow: Flow = ANYONE, deadline: float = math.inf
 ) -> float:
-    return admit(demand, flow, deadline, snapshot, cost, LIMITS).seconds
+    return admit(Request(demand, flow, deadline, due=0.0), snapshot, cost, LIMITS).seconds
 
 
 def background(cost: CostModel, snapshot: Snapshot, flow: Flow, demand: Demand = LITTLE) -> set[str]:
-    admission: Admission = admit(demand, flow, None, snapshot, cost, LIMITS)
+    admission = admit(Request(demand, flow, math.inf, due=0.0), snapshot, cost, LIMITS)
     return {each.name for each in admission.background}
 
 
@@ -136,7 +141,7 @@ def test_little_is_known_of_others_where_a_request_is_late_by_itself_and_nothing
 
 def test_an_idle_engine_tries_what_may_be_late_but_nothing_hopeless(cost: CostModel) -> None:
     dear = Demand(work=200.0, steps=1.0, rows=1)
-    alone = admit(dear, ANYONE, None, IDLE, cost, LIMITS).alone_seconds
+    alone = cost.alone_seconds(dear)
 
     assert seconds(cost, IDLE, dear, deadline=100.0 + alone / 2) > alone / 2
     with pytest.raises(DeadlineExceeded, match=r"about 1\d s of an idle server, 1 s are left"):
@@ -219,18 +224,18 @@ def test_a_flow_stays_in_the_background_until_nothing_of_it_is_left(cost: CostMo
 def test_long_requests_are_a_flow_of_their_own(cost: CostModel) -> None:
     short, long = (Demand(work=work, steps=1.0, rows=1) for work in (0.24 / WORK_SECONDS, 0.26 / WORK_SECONDS))
 
-    assert flow_of(short, OTHER, cost, LIMITS) == OTHER
-    assert flow_of(long, OTHER, cost, LIMITS) == OTHER.of_long()
-    assert flow_of(long, OTHER, cost, replace(LIMITS, num_lanes=2)) == OTHER
+    assert request_of(short, OTHER, 100.0, math.inf, cost).flow == OTHER
+    assert request_of(long, OTHER, 100.0, math.inf, cost).flow == OTHER.of_long()
+    assert request_of(long, OTHER, 100.0, math.inf, learned(num_lanes=2)).flow == OTHER
 
 
 def test_a_request_is_due_when_it_must_start_or_has_been_patient(cost: CostModel) -> None:
-    alone = admit(LITTLE, ANYONE, None, IDLE, cost, LIMITS).alone_seconds
+    alone = cost.alone_seconds(LITTLE)
 
-    assert due_at(LITTLE, ANYONE, 100.0, 101.0, cost, LIMITS) == pytest.approx(101.0 - alone)
-    assert due_at(LITTLE, ANYONE, 100.0, None, cost, LIMITS) == pytest.approx(100.0 + 20 * alone)
-    assert due_at(LITTLE, ANYONE, 100.0, 1e9, cost, LIMITS) == pytest.approx(100.0 + 20 * alone)
+    dues = [request_of(LITTLE, ANYONE, 100.0, deadline, cost).due for deadline in (101.0, math.inf, 1e9)]
+
+    assert dues == pytest.approx([101.0 - alone, 100.0 + 20 * alone, 100.0 + 20 * alone])
 
 
 def test_requests_of_bulk_calls_are_due_as_they_come(cost: CostModel) -> None:
-    assert due_at(replace(LITTLE, work=50.0, steps=50.0), ANYONE.of_bulk(), 100.0, None, cost, LIMITS) == 100.0
+    assert request_of(replace(LITTLE, work=50.0, steps=50.0), ANYONE.of_bulk(), 100.0, math.inf, cost).due == 100.0

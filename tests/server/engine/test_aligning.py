@@ -93,7 +93,7 @@ def test_the_best_by_coverage_is_what_is_aligned() -> None:
     decoder = aligned(sentence)
 
     best = [BOS, *sentence.search.best()[0].ids]
-    assert decoder.asked[-1] == [best]
+    assert [len(each) for each in decoder.asked] == [3], "all hypotheses in one run"
     assert sentence.attention is not None
     assert sentence.attention.tolist() == attention_of(best).tolist()
 

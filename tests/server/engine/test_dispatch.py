@@ -3,6 +3,8 @@
 The rules are in `test_admission`, and who is next in `test_fair_queue`.
 """
 
+import math
+
 import pytest
 
 from server.engine.cost import CostModel, Demand
@@ -25,7 +27,7 @@ def test_a_full_queue_refuses_a_request_whole() -> None:
     dispatch = new_dispatch(max_sentences=2)
     waiting = add_singles(dispatch, 2)
 
-    for refuse in (lambda: dispatch.add([new_sentence()] * 2), lambda: dispatch.check(LITTLE, None, ANYONE)):
+    for refuse in (lambda: dispatch.add([new_sentence()] * 2), lambda: dispatch.check(LITTLE, math.inf, ANYONE)):
         with pytest.raises(Overloaded, match="2 sentences wait, limit 2") as refusal:
             refuse()
         assert refusal.value.reason == "sentences"
@@ -47,11 +49,11 @@ def test_a_request_larger_than_the_limits_is_taken_by_an_empty_queue_and_leaves_
     dispatch = new_dispatch(max_sentences=10, max_tokens=100)
     dispatch.add([new_sentence(tokens=50) for _ in range(500)])
     with pytest.raises(Overloaded, match="500 sentences wait, limit 10"):
-        dispatch.check(LITTLE, None, ANYONE)
+        dispatch.check(LITTLE, math.inf, ANYONE)
 
     for _ in range(100):
         assert len(take(dispatch, lane_limits(max_rows=5))) == 5
-    dispatch.check(LITTLE, None, ANYONE)
+    dispatch.check(LITTLE, math.inf, ANYONE)
     assert dispatch.waiting.num_sentences == 0
 
 
@@ -89,12 +91,12 @@ def test_an_engine_that_runs_refuses_what_would_be_late_and_an_idle_one_tries_it
 
 def test_a_forecast_grows_with_what_waits_and_what_runs() -> None:
     dispatch = new_dispatch(max_sentences=10_000, max_rows=20, cost=slow_cost())
-    seconds = [dispatch.check(LITTLE, None, ANYONE).seconds]
+    seconds = [dispatch.check(LITTLE, math.inf, ANYONE).seconds]
     for count in (4, 8):
         add_singles(dispatch, count)
-        seconds.append(dispatch.check(LITTLE, None, ANYONE).seconds)
+        seconds.append(dispatch.check(LITTLE, math.inf, ANYONE).seconds)
     take(dispatch)
-    seconds.append(dispatch.check(LITTLE, None, ANYONE).seconds)
+    seconds.append(dispatch.check(LITTLE, math.inf, ANYONE).seconds)
 
     assert seconds[0] < seconds[1] < seconds[2]
     assert seconds[0] < seconds[3] < seconds[2]
@@ -104,7 +106,7 @@ def test_sentences_carry_the_forecast_of_their_request_unless_it_is_alone() -> N
     dispatch = new_dispatch(max_rows=20, cost=slow_cost())
     first, second = new_sentence(), [new_sentence(), new_sentence()]
     dispatch.add([first])
-    expected = dispatch.check(Demand(2.0, 1.0, 1, 2), None, ANYONE).seconds
+    expected = dispatch.check(Demand(2.0, 1.0, 1, 2), math.inf, ANYONE).seconds
     dispatch.add(second)
 
     assert first.forecast_seconds is None

@@ -1,5 +1,6 @@
 """Who leaves, who is dropped, who waits and how all ends: no model, and threads only to wait."""
 
+import math
 import random
 import threading
 
@@ -104,14 +105,14 @@ def test_callers_who_have_left_make_room() -> None:
     dispatch = new_dispatch(max_sentences=500)
     sentences = add_singles(dispatch, 500)
     with pytest.raises(Overloaded):
-        dispatch.check(LITTLE, None, ANYONE)
+        dispatch.check(LITTLE, math.inf, ANYONE)
 
     for sentence in sentences[100:]:
         sentence.future.cancel()
 
     assert dispatch.drop_over() == sentences[100:]
     assert dispatch.waiting.num_sentences == 100
-    dispatch.check(LITTLE, None, ANYONE)
+    dispatch.check(LITTLE, math.inf, ANYONE)
 
 
 def test_a_request_that_can_no_longer_be_in_time_is_dropped_whole() -> None:
@@ -151,7 +152,7 @@ def test_closed_dispatch_returns_what_waits_once_and_refuses_more() -> None:
     assert dispatch.close() == []
     assert (dispatch.waiting.num_sentences, dispatch.waiting.num_tokens, dispatch.is_open) == (0, 0, False)
     assert take(dispatch) == []
-    for refuse in (lambda: dispatch.add([new_sentence()]), lambda: dispatch.check(LITTLE, None, ANYONE)):
+    for refuse in (lambda: dispatch.add([new_sentence()]), lambda: dispatch.check(LITTLE, math.inf, ANYONE)):
         with pytest.raises(NotServing):
             refuse()
 

@@ -1,5 +1,7 @@
 """Which sentences lanes take, with integers only: no model, no threads."""
 
+import math
+
 import pytest
 
 from server.engine.flow import Flow
@@ -157,7 +159,7 @@ def test_lane_with_its_part_of_the_rows_leaves_the_next_sentence_to_the_other() 
 def test_a_flow_that_asks_for_more_than_its_share_is_in_the_background() -> None:
     dispatch, neighbours, flood = flooded()
 
-    assert dispatch.has_background
+    assert dispatch._background
     assert take(dispatch) == neighbours
     assert take(dispatch) == []
     assert take(dispatch, lane_limits(max_rows=10), is_background=True) == flood[:10]
@@ -168,7 +170,7 @@ def test_a_flow_alone_is_not_in_the_background() -> None:
     large = [new_sentence() for _ in range(100)]
     dispatch.add(large)
 
-    assert not dispatch.has_background
+    assert not dispatch._background
     assert take(dispatch, is_background=True) == []
     assert take(dispatch) == large
 
@@ -196,16 +198,16 @@ def test_a_flow_leaves_the_background_with_its_last_sentence() -> None:
     dispatch.count([flood[0], stays], -1)
     dispatch.add([wanted := new_sentence(flow=FLOOD.of_long())])
 
-    assert not dispatch.has_background
+    assert not dispatch._background
     assert take(dispatch) == [wanted]
 
 
 def test_a_background_that_has_no_time_is_told_that_its_answers_take_longer() -> None:
     dispatch, _, _ = flooded()
-    seconds = [dispatch.check(LITTLE, None, flow).seconds for flow in (FLOOD.of_long(), NEIGHBOUR)]
+    seconds = [dispatch.check(LITTLE, math.inf, flow).seconds for flow in (FLOOD.of_long(), NEIGHBOUR)]
     dispatch.note_seconds(1.0, is_background=False)
     dispatch.note_seconds(0.05, is_background=True)
-    starved = [dispatch.check(LITTLE, None, flow).seconds for flow in (FLOOD.of_long(), NEIGHBOUR)]
+    starved = [dispatch.check(LITTLE, math.inf, flow).seconds for flow in (FLOOD.of_long(), NEIGHBOUR)]
 
     # At first it is taken to have had a quarter of a second.
     assert starved == pytest.approx([seconds[0] * (1.0 + 0.05 + 0.25) / (0.05 + 0.25), seconds[1]])

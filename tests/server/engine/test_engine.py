@@ -105,12 +105,12 @@ def test_full_queue_refuses_a_request_whole(manifest: Manifest) -> None:
 
 def test_full_queue_says_so_before_a_request_is_made(manifest: Manifest) -> None:
     bench = new_bench(manifest, max_waiting_sentences=1)
-    few, many = (bench.engine.check_room([number], GREEDY, None) for number in (1, 500))
+    few, many = (bench.engine.check_room([number], GREEDY) for number in (1, 500))
     assert 0 < few < many  # seconds
     bench.submit(1)
 
     with pytest.raises(Overloaded):
-        bench.engine.check_room([1], GREEDY, None)
+        bench.engine.check_room([1], GREEDY)
 
 
 def test_small_request_does_not_wait_for_a_large_one(bench: Bench) -> None:
@@ -142,9 +142,9 @@ def test_two_engines_share_the_metrics_and_neither_hides_the_other(manifest: Man
         Engine(CountingRunner(), manifest, metrics.of_model(name, "1"), engine_limits(), FakeClock())
         for name in ("first", "second", "second")
     )
-    first.submit([(3, EOS)] * 2, GREEDY, None)
+    first.submit([(3, EOS)] * 2, GREEDY)
     for engine in (second, again):
-        engine.submit([(3, EOS)], GREEDY, None)
+        engine.submit([(3, EOS)], GREEDY)
     first.lanes[0].step()
 
     def value(name: str, model: str) -> float | None:

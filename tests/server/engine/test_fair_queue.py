@@ -18,7 +18,7 @@ def arrive(queue: FairQueue, flow: Flow, count: int = 1, *, beam_size: int = 1, 
 
 
 def served(queue: FairQueue, count: int) -> list[Sentence]:
-    return [queue.pop(queue.heads()[0]) for _ in range(count)]
+    return [queue.pop(entry) for _ in range(count) if (entry := queue.head((), are_in=False))]
 
 
 def names(sentences: list[Sentence]) -> Counter[str]:
@@ -79,7 +79,7 @@ def test_within_a_flow_what_is_due_first_goes_first_and_rank_before_that() -> No
     wanted = [entry.sentences[0] for entry in (urgent, soon, tied, late)]
 
     assert served(queue, 4) == wanted
-    assert queue.heads() == []
+    assert queue.head((), are_in=False) is None
 
 
 def test_an_entry_goes_on_where_it_was() -> None:
@@ -97,10 +97,10 @@ def test_what_waits_is_counted() -> None:
     first = arrive(queue, A, 3, beam_size=4)
     arrive(queue, B, 2)
     assert queue.load == Load(5, 25, 14, 14.0)
-    assert queue.loads() == {A: Load(3, 15, 12, 12.0), B: Load(2, 10, 2, 2.0)}
+    assert (queue.load_of(A), queue.load_of(B)) == (Load(3, 15, 12, 12.0), Load(2, 10, 2, 2.0))
 
     queue.remove(first, [first.sentences[1]])
-    assert (queue.load.num_sentences, queue.loads()[A]) == (4, Load(2, 10, 8, 8.0))
+    assert (queue.load.num_sentences, queue.load_of(A)) == (4, Load(2, 10, 8, 8.0))
     queue.remove(first, list(first.sentences))
 
     assert queue.load == Load(2, 10, 2, 2.0)
@@ -117,4 +117,13 @@ def test_only_what_goes_first_in_its_own_flow_is_before_an_entry() -> None:
     assert queue.work_before(A, 4.0) == queue.work_before(A, 3.0) == 7.0
     assert queue.work_before(Flow(name="a", rank=1), 0.0) == 7.0
     assert queue.work_before(Flow(name="c"), 4.0) == 0.0
-    assert set(queue.loads()) == {A, B}, "a question leaves nothing behind"
+    assert queue.load_of(Flow(name="c")) == Load()
+    assert set(queue._flows) == {A, B}, "a question leaves nothing behind"
+
+
+def test_the_next_of_some_flows_or_of_the_others_is_found() -> None:
+    queue = FairQueue()
+    first, second = arrive(queue, A), arrive(queue, B)
+
+    assert [queue.head(flows, are_in=True) for flows in ((A,), (B,), ())] == [first, second, None]
+    assert [queue.head(flows, are_in=False) for flows in ((A,), (B,), (A, B))] == [second, first, None]

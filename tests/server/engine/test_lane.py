@@ -1,5 +1,6 @@
 """A lane over a fake network, stepped by hand."""
 
+import math
 from typing import Any
 
 import pytest
@@ -168,7 +169,7 @@ def test_sentence_that_could_not_be_in_time_any_more_is_told_so(parts: Parts, la
 def test_sentence_that_is_over_never_runs_whenever_it_came(parts: Parts, lane: Lane, is_cancelled: bool) -> None:
     (runs,) = parts.submit(9)
     lane.step()  # which looks at those who wait; the next look is in a while
-    (over,) = parts.submit(5, deadline=None if is_cancelled else 0.02)
+    (over,) = parts.submit(5, deadline=math.inf if is_cancelled else 0.02)
     if is_cancelled:
         over.cancel()
     parts.clock.now = 0.03

@@ -72,7 +72,10 @@ def test_time_that_nobody_else_wanted_is_not_held_against_a_flood(parts: Parts, 
 
 def test_the_pace_of_a_flood_is_what_time_its_steps_have(parts: Parts, lane: Lane) -> None:
     def pace() -> float:
-        return parts.dispatch.check(LITTLE, None, NEIGHBOUR).seconds / parts.dispatch.check(LITTLE, None, FLOOD).seconds
+        return (
+            parts.dispatch.check(LITTLE, math.inf, NEIGHBOUR).seconds
+            / parts.dispatch.check(LITTLE, math.inf, FLOOD).seconds
+        )
 
     flood(parts, foreground_seconds=0.1, background_seconds=0.1)
     paces = [pace()]

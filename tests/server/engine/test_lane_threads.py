@@ -133,7 +133,8 @@ def test_a_lane_runs_until_its_dispatch_is_closed_and_answers_who_is_left(parts:
 
 def test_an_idle_lane_gives_its_caches_back_and_opens_others_when_it_is_wanted() -> None:
     parts = Parts()
-    parts.limits = dataclasses.replace(parts.limits, idle_seconds=0.01)
+    lane_limits = dataclasses.replace(parts.limits, idle_seconds=0.01)
+    parts.dispatch.limits = dataclasses.replace(parts.dispatch.limits, lane=lane_limits)
     lane = parts.open_lane()
     thread = threading.Thread(target=lane.run)
     thread.start()

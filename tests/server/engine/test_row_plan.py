@@ -6,7 +6,7 @@ from tests.server.engine.parts import new_sentence, run_step
 
 
 def test_sentences_get_a_row_each_in_their_order() -> None:
-    plan = RowPlan()
+    plan = RowPlan(max_rows=8)
     sentences = [new_sentence() for _ in range(3)]
 
     run_step(plan, sentences)
@@ -16,7 +16,7 @@ def test_sentences_get_a_row_each_in_their_order() -> None:
 
 
 def test_newcomer_joins_while_others_run() -> None:
-    plan = RowPlan()
+    plan = RowPlan(max_rows=8)
     first, second = new_sentence(), new_sentence()
     run_step(plan, [first])
 
@@ -27,7 +27,7 @@ def test_newcomer_joins_while_others_run() -> None:
 
 
 def test_who_has_entered_takes_room_before_there_is_a_row() -> None:
-    plan = RowPlan()
+    plan = RowPlan(max_rows=8)
 
     plan.add([new_sentence(beam_size=4)])
 
@@ -35,7 +35,7 @@ def test_who_has_entered_takes_room_before_there_is_a_row() -> None:
 
 
 def test_who_has_no_row_yet_can_leave() -> None:
-    plan = RowPlan()
+    plan = RowPlan(max_rows=8)
     failed = new_sentence(beam_size=4)
     plan.add([failed])
 
@@ -45,7 +45,7 @@ def test_who_has_no_row_yet_can_leave() -> None:
 
 
 def test_a_sentence_that_leaves_frees_its_row_before_the_next_step() -> None:
-    plan = RowPlan()
+    plan = RowPlan(max_rows=8)
     first, second = new_sentence(), new_sentence()
     run_step(plan, [first])
 

@@ -9,7 +9,7 @@ from tests.server.engine.parts import new_sentence, run_step
 
 
 def test_last_row_moves_into_the_gap_that_a_finished_sentence_leaves() -> None:
-    plan = RowPlan()
+    plan = RowPlan(max_rows=12)
     first, second, third = (new_sentence() for _ in range(3))
     run_step(plan, [first, second, third])
 
@@ -21,7 +21,7 @@ def test_last_row_moves_into_the_gap_that_a_finished_sentence_leaves() -> None:
 
 
 def test_beam_grows_into_free_rows() -> None:
-    plan = RowPlan()
+    plan = RowPlan(max_rows=12)
     beam = new_sentence(beam_size=3)
     run_step(plan, [beam])
 
@@ -32,7 +32,7 @@ def test_beam_grows_into_free_rows() -> None:
 
 
 def test_beam_reorder_moves_only_changed_rows_within_the_sentence() -> None:
-    plan = RowPlan()
+    plan = RowPlan(max_rows=12)
     beam = new_sentence(beam_size=3)
     run_step(plan, [beam])
     plan.arrange({beam: beam.search.advance([[10, 11, 12]], [[-0.1, -0.2, -0.3]])})
@@ -46,7 +46,7 @@ def test_beam_reorder_moves_only_changed_rows_within_the_sentence() -> None:
 
 
 def test_rows_are_held_for_beams_that_will_grow() -> None:
-    plan = RowPlan()
+    plan = RowPlan(max_rows=12)
     run_step(plan, [new_sentence(beam_size=4), new_sentence()])
 
     assert (plan.num_rows, plan.footprint.rows) == (2, 5)
@@ -75,7 +75,7 @@ def replay(moves: RowMoves, rows: list[Row]) -> None:
 def test_rows_stay_without_gaps_and_follow_their_beams_through_random_moves() -> None:
     """Plays a cache of row contents along: every beam must find its own history in the row it was given."""
     rng = random.Random(1)
-    plan = RowPlan()
+    plan = RowPlan(max_rows=12)
     rows: list[Row] = [None] * 12
     histories: dict[Sentence, list[tuple[int, ...]]] = {}
     parents: dict[Sentence, list[int]] = {}

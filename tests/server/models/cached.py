@@ -1,5 +1,6 @@
 """A sentence cache before any engine, and what its tests ask of it."""
 
+import math
 from concurrent.futures import Future
 
 from server.decoding.options import DecodingOptions
@@ -33,7 +34,7 @@ def new_cache(
 
 
 def submit(
-    cache: SentenceCache, source: tuple[int, ...], options: DecodingOptions = GREEDY, deadline: float | None = None
+    cache: SentenceCache, source: tuple[int, ...], options: DecodingOptions = GREEDY, deadline: float = math.inf
 ) -> Future[Result]:
     (future,) = cache.submit([source], options, deadline)
     return future

@@ -42,7 +42,7 @@ async def test_what_changes_is_served_while_the_server_runs(
             runner = weakref.ref(old.engine)
             add("m/2")
             await until(lambda: catalogue.models[0].manifest.version == "2")
-            (future,) = old.engine.submit([old.manifest.golden.source_ids], DecodingOptions(beam_size=1), None)
+            (future,) = old.engine.submit([old.manifest.golden.source_ids], DecodingOptions(beam_size=1))
             assert (await asyncio.wrap_future(future)).hypotheses
             gc.disable()  # a frozen one would find no cycles either
             del old

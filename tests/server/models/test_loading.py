@@ -154,7 +154,7 @@ def test_a_model_that_serves_needs_nothing_of_its_bundle(
 
         for beam_size in (1, 4):  # of which none has been asked for before
             options = DecodingOptions(beam_size=beam_size)
-            answers, right = (each.engine.submit(sources[:20], options, None) for each in (model, expected))
+            answers, right = (each.engine.submit(sources[:20], options) for each in (model, expected))
             assert [a.result(30).hypotheses[0].ids for a in answers] == [r.result(30).hypotheses[0].ids for r in right]
     finally:
         model.engine.stop()

@@ -1,6 +1,7 @@
 """The sentence cache before an engine that echoes, before the real one over a fake network, and over a real bundle."""
 
 import contextlib
+import math
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -138,7 +139,7 @@ def test_a_refused_request_leaves_nothing_behind(engine: EchoEngine, metrics: Me
 
     engine.refuses = Overloaded("full", "sentences")
     with pytest.raises(Overloaded):
-        cache.submit([A, B, C, C], GREEDY, None)
+        cache.submit([A, B, C, C], GREEDY)
 
     assert counted(metrics) == before
     engine.refuses = None
@@ -161,7 +162,7 @@ def test_what_is_known_needs_no_room(cache: SentenceCache, engine: EchoEngine) -
 
     engine.refuses = Overloaded("full", "sentences")
 
-    assert cache.check_room([1], GREEDY, None) == 0.0
+    assert cache.check_room([1], GREEDY) == 0.0
     assert ids(submit(cache, A)) == A[:-1]
     with pytest.raises(Overloaded):
         submit(cache, B)
@@ -171,7 +172,7 @@ def test_while_nothing_is_known_there_must_be_room(cache: SentenceCache, engine:
     engine.refuses = Overloaded("full", "sentences")
 
     with pytest.raises(Overloaded):
-        cache.check_room([1], GREEDY, None)
+        cache.check_room([1], GREEDY)
 
 
 def new_engine(manifest: Manifest, runner: CountingRunner, clock: FakeClock, num_lanes: int = 1) -> Engine:
@@ -193,7 +194,7 @@ def test_each_caller_is_answered_by_its_own_deadline(manifest: Manifest, metrics
     clock = FakeClock()
     engine = new_engine(manifest, CountingRunner(), clock)
     cache = new_cache(engine, metrics, clock=clock)
-    deadlines = [10.0, 10.5, 3.0, 60.0, None]
+    deadlines = [10.0, 10.5, 3.0, 60.0, math.inf]
     futures = [submit(cache, (6, EOS), deadline=deadline) for deadline in deadlines]
 
     for deadline, num_late in ((3.0, 1), (10.0, 3)):  # the second caller shares the first one's flight
@@ -226,7 +227,7 @@ def call_often(cache: SentenceCache, seed: int) -> Iterator[str]:
     for _ in range(100):
         counts = [chance.randint(1, 6) for _ in range(chance.randint(1, 5))]
         with contextlib.suppress(Overloaded):  # the request, or one whose flight was joined
-            futures = cache.submit([(count, EOS) for count in counts], GREEDY, None)
+            futures = cache.submit([(count, EOS) for count in counts], GREEDY)
             for count, future in zip(counts, futures, strict=True):
                 if chance.random() < 0.3:
                     future.cancel()
@@ -260,7 +261,7 @@ def test_translations_are_the_same_with_and_without(tiny_bundle: Bundle, sources
         model = load_model(settings, metrics)
         try:
             for _ in range(2):
-                futures = model.engine.submit(request, DecodingOptions(beam_size=4), None)
+                futures = model.engine.submit(request, DecodingOptions(beam_size=4))
                 answers.append([ids(future) for future in futures])
         finally:
             model.engine.stop()

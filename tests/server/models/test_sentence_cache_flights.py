@@ -1,5 +1,6 @@
 """Equal sentences that are under way at once, before an engine that echoes when it is told to."""
 
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -49,17 +50,17 @@ def test_equal_sentences_of_one_request_share_a_flight(
 ) -> None:
     cache = new_cache(engine, metrics, is_single_flight=is_single_flight)
 
-    futures = cache.submit([A, B, A, A], GREEDY, None)
+    futures = cache.submit([A, B, A, A], GREEDY)
 
     assert [ids(future) for future in futures] == [A[:-1], B[:-1], A[:-1], A[:-1]]
     assert len(engine.futures) == num_submitted
 
 
 def test_a_flight_deep_in_a_long_request_is_not_waited_for(flights: SentenceCache, engine: EchoEngine) -> None:
-    flights.submit([A, B, C], GREEDY, None)
+    flights.submit([A, B, C], GREEDY)
 
     alone = submit(flights, C)
-    flights.submit([B, A, C], GREEDY, None)  # only B would come later than in the request before
+    flights.submit([B, A, C], GREEDY)  # only B would come later than in the request before
 
     assert len(engine.futures) == 5
     engine.release(3)
@@ -100,17 +101,17 @@ def test_a_caller_may_leave_while_another_is_answered(flights: SentenceCache, en
 @pytest.mark.parametrize(
     ("flown", "own", "is_joined"),
     [
-        (None, None, True),
+        (math.inf, math.inf, True),
         (100.0, 100.0, True),
         (100.0, 110.0, True),
         (100.0, 112.0, False),  # the flight may end more than a tenth too early
         (110.0, 100.0, False),  # or too late
-        (None, 100.0, False),
-        (100.0, None, False),
+        (math.inf, 100.0, False),
+        (100.0, math.inf, False),
     ],
 )
 def test_a_flight_is_joined_if_its_deadline_is_the_same_or_slightly_earlier(
-    flights: SentenceCache, engine: EchoEngine, flown: float | None, own: float | None, is_joined: bool
+    flights: SentenceCache, engine: EchoEngine, flown: float, own: float, is_joined: bool
 ) -> None:
     submit(flights, A, deadline=flown)
     submit(flights, A, deadline=own)
@@ -141,7 +142,7 @@ class CrowdedEngine(EchoEngine):
         self,
         lengths: Sequence[int],
         options: DecodingOptions,
-        deadline: float | None,
+        deadline: float = math.inf,
         flow: Flow = ANYONE,
     ) -> float:
         assert self.cache is not None

@@ -24,7 +24,7 @@ def test_an_idle_engine_translates_a_canary_on_every_lane_now_and_then(watch: Ca
 
 def test_lanes_are_proven_round_after_round_by_each_kind_of_step(watch: Callable[..., Watched]) -> None:
     watched = watch(2)
-    watched.submitted += watched.engine.submit([(3, 50, EOS)] * 2, SHORTLIST, None)
+    watched.submitted += watched.engine.submit([(3, 50, EOS)] * 2, SHORTLIST)
 
     watched.look_until(lambda: watched.sample("canaries_total", result="passed") >= 12)
 
@@ -66,10 +66,10 @@ def test_a_shortlist_that_only_fails_is_found_although_plain_steps_succeed(watch
             raise RuntimeError("broken")
 
     watched.runner.spoil = fail_by_shortlist
-    watched.submitted += watched.engine.submit([(3, 50, EOS)], SHORTLIST, None)
+    watched.submitted += watched.engine.submit([(3, 50, EOS)], SHORTLIST)
 
     watched.look_until(lambda: watched.sample("lane_rebuilds_total") == 1 and watched.is_well())
-    watched.submitted += watched.engine.submit([(3, 50, EOS)], SHORTLIST, None)
+    watched.submitted += watched.engine.submit([(3, 50, EOS)], SHORTLIST)
     watched.look_until(lambda: not watched.supervisor.is_alive())
 
     assert watched.codes() == {Code.INTERNAL}

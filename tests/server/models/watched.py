@@ -41,7 +41,7 @@ class Watched:
     submitted: list[Future[Result]] = field(default_factory=list)
 
     def submit(self, *counts: int) -> list[Future[Result]]:
-        futures = self.engine.submit([(count, 50, EOS) for count in counts], GREEDY, None)
+        futures = self.engine.submit([(count, 50, EOS) for count in counts], GREEDY)
         self.submitted += futures
         return futures
 

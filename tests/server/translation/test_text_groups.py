@@ -1,4 +1,5 @@
 import dataclasses
+import math
 import time
 from collections.abc import Sequence
 
@@ -26,7 +27,7 @@ class AskedEngine(EchoEngine):
         self.asked: list[tuple[int, float]] = []
 
     def check_room(
-        self, lengths: Sequence[int], options: DecodingOptions, deadline: float | None, flow: Flow = ANYONE
+        self, lengths: Sequence[int], options: DecodingOptions, deadline: float = math.inf, flow: Flow = ANYONE
     ) -> float:
         assert deadline is not None
         self.asked.append((sum(lengths), deadline))
