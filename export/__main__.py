@@ -14,6 +14,7 @@ from export.files import FOR_CPUS
 from export.restore import read_checkpoint
 from export.shortlist import learn_shortlist
 from export.subject import DevSet, subject_of
+from export.window import with_window
 from model.augment import Pair
 from model.command import name, number, parse
 from model.data import read_corpus
@@ -31,6 +32,8 @@ def main() -> None:
         dev = DevSet(sources=[source for source, _ in pairs], references=[target for _, target in pairs])
         training = [pair for files in arguments.shortlist for pair in _read_pairs(files)]
         checkpoint = read_checkpoint(arguments.checkpoint)
+        if arguments.decoder_window is not None:
+            checkpoint = with_window(checkpoint, arguments.decoder_window)
         shortlist = learn_shortlist(training, checkpoint) if arguments.shortlist else None
         bundle = export_bundle(
             subject_of(checkpoint, shortlist),
@@ -81,6 +84,13 @@ def build_parser() -> argparse.ArgumentParser:
         type=number(0, 100),
         default=MAX_BLEU_LOSS,
         help=f"what a variant or its shortlist may lose to cpu-fp32 on the dev set (default {MAX_BLEU_LOSS})",
+    )
+    parser.add_argument(
+        "--decoder-window",
+        type=int,
+        metavar="TOKENS",
+        help="last target tokens that the decoder attends to, 0 for all, so that the steps of a long sentence take no "
+        "more time and memory than those of a short one (default: as the model was trained)",
     )
     parser.add_argument(
         "--shortlist",

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
+from export.caches import is_self
 from export.graph import Graph, prune
 from server.bundle.alignment import Head
 from server.bundle.files import describe_file
@@ -24,9 +25,9 @@ from server.bundle.graphs import (
     ALIGNER_INPUTS,
     ATTENTION_OUTPUT,
     PLAIN_STEP,
-    SELF_STATE,
     aligner_caches,
 )
+from server.bundle.states import SELF_STATE
 from server.bundle.variant_files import Variant
 
 _LEAST = -1e4  # the score of what pads a source; half precision has it
@@ -132,7 +133,7 @@ class _Aligner:
     def _add(self, node: onnx.NodeProto) -> None:
         """Adds a node of the step, or what stands for it here."""
         if node.op_type == "GroupQueryAttention":
-            (self._attend_cross if node.input[1] else self._attend_self)(node)
+            (self._attend_self if is_self(node.input[_CACHES][0]) else self._attend_cross)(node)
         elif self._is_recurrence(node):
             self._recur(node)
         else:
@@ -140,7 +141,11 @@ class _Aligner:
 
     def _attend_self(self, node: onnx.NodeProto) -> None:
         graph, width = self.graph, self._num_heads * self._width
-        packed = graph.node("Reshape", [node.input[0], self._rows_of(3 * width)])
+        packed, window = node.input[0], self._window_of(node)
+        if window:  # a step has keys and values of one token for itself
+            split = self._producers[self._producers[packed].input[0]]
+            packed = split.input[0]
+        packed = graph.node("Reshape", [packed, self._rows_of(3 * width)])
         graph.node_of_many(
             node.op_type,
             [packed, "", "", "", "", *self._self_lengths],
@@ -149,7 +154,13 @@ class _Aligner:
             domain=node.domain,
             num_heads=self._num_heads,
             kv_num_heads=self._num_heads,
+            **({"local_window_size": window} if window else {}),
         )
+
+    def _window_of(self, node: onnx.NodeProto) -> int:
+        """Returns how many positions an attention of the decoder to itself sees, 0 for all; see `export.window`."""
+        last_place = self._producers.get(node.input[5])  # the lesser of what there is and what is seen, less the token
+        return 0 if last_place is None else int(numpy_helper.to_array(self._initializers[last_place.input[1]])[0]) + 1
 
     def _attend_cross(self, node: onnx.NodeProto) -> None:
         graph = self.graph

@@ -4,6 +4,7 @@ import numpy as np
 import onnx
 
 from export.graph import Graph
+from export.states import states_of
 from model.attention import MultiHeadAttention
 from model.config import StackConfig, TransformerConfig
 from server.bundle.graphs import SLOT_ROWS
@@ -48,7 +49,7 @@ class SelfAttention:
     """Adds one `GroupQueryAttention` after the other to a step graph, each of which writes its position of its caches.
 
     Args:
-        graph: the step.
+        graph: the step, which gets the states' inputs.
         config: of the model.
         past_lengths: int32 [B].
         total: int32 [1], the longest of them and one more.
@@ -58,6 +59,10 @@ class SelfAttention:
         self._graph = graph
         self._config = config
         self._lengths = [past_lengths, total]
+        self._states = states_of(config)
+        self._shape: list[str | int] = ["rows", config.num_heads, "past", config.head_dim]
+        for state in self._states:
+            graph.input(state.name, graph.dtype, self._shape)
 
     def __call__(self, name: str, x: str, attention: MultiHeadAttention) -> str:
         """Adds the attention of one layer, from [B, M] to the context [B, M]."""
@@ -73,6 +78,12 @@ class SelfAttention:
             kv_num_heads=config.num_heads,
         )
         return graph.reshape(context, [-1, config.num_heads * config.head_dim])
+
+    def write(self) -> None:
+        """Declares the states that all layers leave, once all have been added."""
+        for state in self._states:
+            for output in state.outputs:
+                self._graph.output(output, self._graph.dtype, self._shape)
 
 
 class CrossAttention:
@@ -110,9 +121,7 @@ class CrossAttention:
             self._slot_rows = graph.input("slot_rows", np.int64, ["slots", SLOT_ROWS])
             self._row_places = graph.input("row_places", np.int64, ["rows"])
             x = graph.node("Gather", [x, graph.node("Gather", [self._slot_rows, graph.constant(0)], axis=1)])
-        one_token = graph.reshape(x, [-1, 1, config.d_model])
-        start, end, axis = (graph.constant([value]) for value in (0, 0, 1))
-        self._no_token = graph.node("Slice", [one_token, start, end, axis])  # [slots, 0, M]
+        self._no_token = no_tokens(graph, x, config.d_model)  # [slots, 0, M]
         if config.num_heads * config.head_dim != config.d_model:
             self._no_token = graph.reshape(self._no_token, [0, 0, config.num_heads * config.head_dim])
 
@@ -151,6 +160,13 @@ class CrossAttention:
             num_heads=num_rows * config.num_heads,
             kv_num_heads=config.num_heads,
         )
+
+
+def no_tokens(graph: Graph, x: str, width: int) -> str:
+    """Adds an empty tensor [B, 0, width] for [B, width]: the new keys of a kernel that only reads a cache."""
+    one_token = graph.reshape(x, [-1, 1, width])
+    start, end, axis = (graph.constant([value]) for value in (0, 0, 1))
+    return graph.node("Slice", [one_token, start, end, axis])
 
 
 def _caches_of(name: str, kind: str) -> list[str]:

@@ -11,7 +11,7 @@ from export.columns import LEAST, LEVELS
 
 def cache_name(name: str) -> str:
     """Returns the name of the cache that a graph's output goes into."""
-    return name.removeprefix("new_")
+    return name.removeprefix("new_").removeprefix("written_")
 
 
 def cache_scales(name: str, reach: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -26,6 +26,11 @@ def cache_middles(name: str, reach: NDArray[np.float32]) -> NDArray[np.float32]:
     """Returns what is taken off each channel before it is cached, [H * D]: zeros but for keys."""
     below, above = reach.reshape(2, -1)
     return ((above - below) / 2 if _holds_keys(name) else np.zeros_like(above)).astype(np.float32)
+
+
+def is_self(name: str) -> bool:
+    """Whether a cache, or an output that goes into it, is of self-attention."""
+    return cache_name(name).startswith("self_")
 
 
 def _holds_keys(name: str) -> bool:

@@ -15,7 +15,8 @@ from onnx import helper
 from export.graph import prune
 from export.quantize import linear_inputs
 from model.data import pad
-from server.bundle.graphs import ENCODER_FILE, PLAIN_STEP, SELF_STATE, cache_names, step_controls
+from server.bundle.graphs import ENCODER_FILE, PLAIN_STEP, cache_names, step_controls
+from server.bundle.states import SELF_STATE
 
 Array = NDArray[Any]
 _BATCH = 8  # sentences: every tensor that is watched is there at once
@@ -119,9 +120,14 @@ class _Calibration:
             controls = step_controls(target_ids[:, position], past_lengths, source_lengths)
             stepped = self._step.run({**controls, **cross, **caches})
             self._note(self._step.names, stepped, position < target_lengths)
-            caches = {name: stepped[f"new_{name}"] for name in caches}
-        caches.pop(SELF_STATE, None)  # which stays float32
-        self._note_caches(caches, np.arange(target_ids.shape[1]) < target_lengths[:, None])
+            for name, before in caches.items():
+                caches[name] = after = stepped[f"new_{name}"]
+                if name != SELF_STATE:  # which stays float32
+                    # A window has its last positions only, so each is noted when it is written, wherever that is.
+                    is_written = (after != before).any(axis=(1, 3))  # [B, positions]
+                    is_written[:, 0] |= position == 0  # even if it is all zeros
+                    if (is_real := is_written & (position < target_lengths)[:, None]).any():
+                        self._note_caches({name: after}, is_real)
 
     def _note(self, names: list[str], tensors: dict[str, Array], is_real: NDArray[np.bool_]) -> None:
         for name in names:

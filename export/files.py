@@ -16,6 +16,7 @@ from export.calibrate import calibrate, with_mixed
 from export.graph import OPSETS
 from export.graphs import copy_rows_graph, copy_states_graph, encoder_graph, step_graph
 from export.quantize import quantize_graph
+from export.states import states_of
 from model.transformer import Transformer
 from server.bundle.files import describe_file
 from server.bundle.graphs import (
@@ -23,8 +24,8 @@ from server.bundle.graphs import (
     COPY_STATES_FILE,
     EMBEDDING,
     ENCODER_FILE,
-    SSRU,
     WEIGHTS_FILE,
+    has_fixed,
     step_forms,
 )
 from server.bundle.variant_files import Variant
@@ -66,7 +67,7 @@ def write_variant(
     builders |= {form.file: partial(step_graph, model, dtype, form) for form in step_forms(name, has_shortlist)}
     if VARIANTS[name].is_on_device:
         builders[COPY_ROWS_FILE] = partial(copy_rows_graph, model.config, dtype)
-        if model.config.decoder_mixer == SSRU:
+        if has_fixed(states_of(model.config)):
             builders[COPY_STATES_FILE] = partial(copy_states_graph, model.config)
     ranges = None
     if cache_dtype == "int8":

@@ -1,5 +1,6 @@
 """Building ONNX graphs node by node."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,24 @@ def prune(graph: onnx.GraphProto) -> set[str]:
     del graph.node[:]
     graph.node.extend(kept)
     return needed
+
+
+def used_names(nodes: Iterable[onnx.NodeProto]) -> set[str]:
+    """Returns what the nodes read, and those of their branches."""
+    branches = [attribute.g.node for node in nodes for attribute in node.attribute if attribute.HasField("g")]
+    return {name for node in nodes for name in node.input}.union(*map(used_names, branches))
+
+
+def before_reshapes(producers: Mapping[str, onnx.NodeProto], name: str) -> str:
+    """Returns the tensor whose numbers a tensor has, all or a part of them, in another shape or order.
+
+    Args:
+        producers: nodes by each of their outputs.
+        name: of the tensor.
+    """
+    while name in producers and producers[name].op_type in ("Reshape", "Transpose", "Split"):
+        name = producers[name].input[0]
+    return name
 
 
 def _value_info(name: str, dtype: DTypeLike, shape: list[str | int]) -> onnx.ValueInfoProto:

@@ -7,7 +7,7 @@ for the attention operators, so that every linear map is one `Gemm`, which `expo
 
 The step also returns the cross-attention caches that it only reads, for whoever runs it to bind to the same memory:
 kernels for CUDA and for caches of int8 demand it, and the other graphs do as they do. In place of self-attention there
-may be SSRUs, see `export.recurrent`.
+may be SSRUs, see `export.recurrent`, or attention over the last tokens only, see `export.window`.
 """
 
 from typing import Any
@@ -22,10 +22,12 @@ from export.embedding import embed_source, embed_target
 from export.graph import Graph
 from export.projection import choose_among_all, choose_among_candidates
 from export.recurrent import RecurrentStates
+from export.states import states_of
+from export.window import WindowAttention
 from model.attention import MultiHeadAttention
 from model.config import Activation, TransformerConfig
 from model.transformer import QUICK_GELU, Layer, Network, Transformer
-from server.bundle.graphs import PLAIN_STEP, SSRU, StepForm, cache_names, self_caches
+from server.bundle.graphs import PLAIN_STEP, StepForm, cache_names
 
 
 def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.ModelProto:
@@ -97,13 +99,10 @@ def draw_step(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm 
     source_total = graph.input("source_total", np.int32, [1])
     top_k = graph.input("top_k", np.int64, [1])
     with_log_probs = graph.input("with_log_probs", np.bool_, [1])
-    has_states = config.decoder_mixer == SSRU
-    own = [] if has_states else _caches(config, "self")
-    for name, shape in [*own, *_caches(config, "cross")]:
-        graph.input(name, dtype, shape)
+    mix = _mixer(graph, config, past_lengths, self_total)
+    for name in cache_names("cross", config.decoder_layers):
+        graph.input(name, dtype, ["slots", config.num_heads, "source", config.head_dim])
     x = embed_target(graph, model, ids, past_lengths)
-    states = RecurrentStates(graph, config, past_lengths) if has_states else None
-    mix = states or SelfAttention(graph, config, past_lengths, self_total)
     attend_cross = CrossAttention(graph, config, x, source_lengths, source_total, form.shares_slots)
     for i, layer in enumerate(model.decoder):
         x = draw_layer(graph, f"decoder.{i}", x, layer, mix, attend_cross)
@@ -111,11 +110,21 @@ def draw_step(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm 
         x = graph.layer_norm("decoder.norm", x, model.decoder_norm)
     choose = choose_among_candidates if form.has_shortlist else choose_among_all
     choose(graph, model, x, top_k, with_log_probs)
-    if states is not None:
-        states.write()
-    for name, shape in [*((f"new_{name}", shape) for name, shape in own), *_caches(config, "new_cross")]:
-        graph.output(name, dtype, shape)
+    mix.write()
+    for name in cache_names("new_cross", config.decoder_layers):
+        graph.output(name, dtype, ["slots", config.num_heads, "source", config.head_dim])
     return graph
+
+
+def _mixer(
+    graph: Graph, config: TransformerConfig, past_lengths: str, total: str
+) -> SelfAttention | RecurrentStates | WindowAttention:
+    """Adds the inputs of the states; returns what adds what a layer has for the target so far, and last the outputs."""
+    if config.decoder_mixer == "ssru":
+        return RecurrentStates(graph, config, past_lengths)
+    if config.self_window:
+        return WindowAttention(graph, config, past_lengths)
+    return SelfAttention(graph, config, past_lengths, total)
 
 
 def copy_rows_graph(config: TransformerConfig, dtype: DTypeLike) -> onnx.ModelProto:
@@ -132,9 +141,9 @@ def copy_rows_graph(config: TransformerConfig, dtype: DTypeLike) -> onnx.ModelPr
 
 
 def copy_states_graph(config: TransformerConfig) -> onnx.ModelProto:
-    """Builds the same for the one tensor of SSRUs' states."""
-    own = self_caches(config, "")
-    return _copy_graph(own.dtype, len(own.names), own.width)
+    """Builds the same for the states, which have a type and a width of their own."""
+    states = states_of(config)
+    return _copy_graph(states[0].dtype_in("float32"), len(states), states[0].shape[-1])
 
 
 def _copy_graph(dtype: DTypeLike, num_tensors: int, width: int) -> onnx.ModelProto:
@@ -147,13 +156,6 @@ def _copy_graph(dtype: DTypeLike, num_tensors: int, width: int) -> onnx.ModelPro
         graph.node("ScatterND", [cache, to, graph.node("Gather", [source, from_])], f"new_cache.{i}")
         graph.output(f"new_cache.{i}", dtype, ["vectors", width])
     return graph.build()
-
-
-def _caches(config: TransformerConfig, kind: str) -> list[tuple[str, list[str | int]]]:
-    """Returns the name and shape of each of a step's cache tensors."""
-    rows, positions = ("rows", "past") if kind.endswith("self") else ("slots", "source")
-    shape: list[str | int] = [rows, config.num_heads, positions, config.head_dim]
-    return [(name, shape) for name in cache_names(kind, config.decoder_layers)]
 
 
 def draw_layer(graph: Graph, name: str, x: str, layer: Layer, mix: Any, attend_cross: Any) -> str:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from export.states import states_of
 from export.subject import Subject
 from model.config import TransformerConfig
 from server.bundle.files import FileFacts, describe_file
@@ -46,6 +47,7 @@ def draft_manifest(subject: Subject, directory: Path, *, version: str) -> Manife
             max_target_tokens=subject.max_target_tokens,
             max_beam_size=MAX_BEAM_SIZE,
         ),
+        states=states_of(config),
         search=subject.search,
         masking=subject.masking,
         tokenizer=files.pop(TOKENIZER_FILE, None),
@@ -67,7 +69,6 @@ def dimensions_of(config: TransformerConfig) -> Dimensions:
         head_dim=config.head_dim,
         encoder_layers=config.encoder_layers,
         decoder_layers=config.decoder_layers,
-        decoder_mixer=config.decoder_mixer,
     )
 
 

@@ -11,7 +11,7 @@ is two bytes, the second for what rounding left: for all of the encoder, whose e
 that read the decoder's residual stream, whose few large channels take most of one byte's levels.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,10 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from export.caches import cache_middles, cache_name, cache_scales
+from export.caches import cache_middles, cache_name, cache_scales, is_self
 from export.columns import LEAST, LEVELS, quantize_columns
 from export.embedding import TABLES
+from export.graph import before_reshapes, used_names
 from export.projection import CANDIDATE_LOGITS
 from server.bundle.graphs import EMBEDDING
 
@@ -49,6 +50,8 @@ def quantize_graph(model: onnx.ModelProto, ranges: Mapping[str, NDArray[np.float
             quantizer.replace_candidates(node)
         elif node.op_type == "GroupQueryAttention" and all(node.input[_CACHE_INPUTS]):
             quantizer.replace_attention(node)
+        elif node.op_type == "ScatterND" and node.input[0] in ranges:
+            quantizer.replace_write(node)
         elif node.op_type == "Gather" and node.input[0] in TABLES:
             quantizer.replace_embedding(node)
         else:
@@ -59,7 +62,7 @@ def quantize_graph(model: onnx.ModelProto, ranges: Mapping[str, NDArray[np.float
 def linear_inputs(model: onnx.ModelProto) -> list[str]:
     """Returns the names of the tensors that a `Gemm` multiplies, as they are before any `Reshape` or `Transpose`."""
     producers = {node.output[0]: node for node in model.graph.node}
-    return sorted({_before_reshapes(producers, node.input[0]) for node in model.graph.node if node.op_type == "Gemm"})
+    return sorted({before_reshapes(producers, node.input[0]) for node in model.graph.node if node.op_type == "Gemm"})
 
 
 class _Quantizer:
@@ -71,15 +74,15 @@ class _Quantizer:
         self._initializers: dict[str, onnx.TensorProto] = {}
         # Linear maps whose result goes into a cache, which the encoder returns: by the map's output.
         self._cached = {
-            _before_reshapes(self._producers, output.name): output.name
+            before_reshapes(self._producers, output.name): output.name
             for output in model.graph.output
             if output.name.startswith("cross_")
         }
         # Linear maps that queries, keys and values come out of in one, likewise: the cache that the keys go into.
         self._packed = {
-            _before_reshapes(self._producers, node.input[0]): node.input[_CACHE_INPUTS][0]
+            before_reshapes(self._producers, node.input[0]): cache_name(node.input[_CACHE_INPUTS][0])
             for node in model.graph.node
-            if node.op_type == "GroupQueryAttention" and not node.input[1] and all(node.input[_CACHE_INPUTS])
+            if node.op_type == "GroupQueryAttention" and any(map(is_self, node.input[_CACHE_INPUTS]))
         }
         self.nodes: list[onnx.NodeProto] = []
 
@@ -188,7 +191,7 @@ class _Quantizer:
 
     def replace_attention(self, node: onnx.NodeProto) -> None:
         """Makes GroupQueryAttention read and write caches of int8."""
-        caches = node.input[_CACHE_INPUTS]
+        caches = [cache_name(name) for name in node.input[_CACHE_INPUTS]]
         scales = [self._constant(f"{cache}.scale", cache_scales(cache, self._ranges[cache])) for cache in caches]
         inputs = [*node.input, *[""] * (_SCALE_INPUT - len(node.input)), *scales]
         replaced = helper.make_node(node.op_type, inputs, node.output, name=node.name, domain=node.domain)
@@ -196,6 +199,17 @@ class _Quantizer:
         quantization = {"k_quant_type": "PER_CHANNEL", "v_quant_type": "PER_CHANNEL", "kv_cache_bit_width": 8}
         replaced.attribute.extend(helper.make_attribute(name, value) for name, value in quantization.items())
         self.nodes.append(replaced)
+
+    def replace_write(self, node: onnx.NodeProto) -> None:
+        """Makes a key or value int8 before it is written to the ring of a window; see `export.window`."""
+        cache, vectors, reshaped = node.input[0], node.input[1], self._producers[node.input[2]]
+        scales = cache_scales(cache, self._ranges[cache])
+        zeros = self._constant(f"{cache}.zero", np.zeros(scales.shape, np.int8))
+        inputs = [reshaped.input[0], self._constant(f"{cache}.scale", scales), zeros]
+        quantized = self._node("QuantizeLinear", inputs, f"{reshaped.input[0]}.int8", axis=1)
+        self.nodes.remove(reshaped)
+        new = self._node("Reshape", [quantized, reshaped.input[1]], reshaped.output[0])
+        self._node("ScatterND", [cache, vectors, new], node.output[0])
 
     def replace_embedding(self, node: onnx.NodeProto) -> None:
         """Looks tokens up as int8 with a scale per token."""
@@ -212,7 +226,7 @@ class _Quantizer:
 
     def build(self) -> onnx.ModelProto:
         """Returns the new model with the weights that are still used."""
-        model, used = self._model, _used_names(self.nodes)
+        model, used = self._model, used_names(self.nodes)
         if EMBEDDING in self._weights and EMBEDDING not in self._initializers:
             self._table(EMBEDDING)  # an output projection of its own, for shortlists to take columns of
         kept = [t for t in model.graph.initializer if t.name in used and t.name not in self._initializers]
@@ -230,12 +244,12 @@ class _Quantizer:
 
     def _scale_of(self, x: str, node: onnx.NodeProto, levels: int) -> str:
         """Adds the scale of what a node multiplies."""
-        largest = float(self._ranges[_before_reshapes(self._producers, x)])
+        largest = float(self._ranges[before_reshapes(self._producers, x)])
         return self._constant(f"{node.name}.x_scale", np.array(max(largest / levels, LEAST), np.float32))
 
     def _scale_above(self, x: str, node: onnx.NodeProto, least: float) -> tuple[str, str]:
         """Adds the scale, and what stands for 0.0, of a tensor that is never below -`least`."""
-        largest = float(self._ranges[_before_reshapes(self._producers, x)])
+        largest = float(self._ranges[before_reshapes(self._producers, x)])
         scale = (largest + least) / 255
         return self._constant(f"{node.name}.x_scale", np.array(scale, np.float32)), self._zero_uint8(
             round(least / scale)
@@ -248,7 +262,7 @@ class _Quantizer:
 
     def _is_residual(self, x: str) -> bool:
         """Whether a tensor is the sum of all sub-layers before, normalised or not."""
-        producer = self._producers.get(_before_reshapes(self._producers, x))
+        producer = self._producers.get(before_reshapes(self._producers, x))
         return producer is not None and producer.op_type in ("LayerNormalization", "Add")
 
     def _retyped(self, tensor: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
@@ -280,15 +294,3 @@ class _Quantizer:
 
 def _alpha(node: onnx.NodeProto) -> float:
     return next((attribute.f for attribute in node.attribute if attribute.name == "alpha"), 1.0)
-
-
-def _used_names(nodes: Iterable[onnx.NodeProto]) -> set[str]:
-    """Returns what the nodes read, and those of their branches."""
-    branches = [attribute.g.node for node in nodes for attribute in node.attribute if attribute.HasField("g")]
-    return {name for node in nodes for name in node.input}.union(*map(_used_names, branches))
-
-
-def _before_reshapes(producers: Mapping[str, onnx.NodeProto], name: str) -> str:
-    while name in producers and producers[name].op_type in ("Reshape", "Transpose"):
-        name = producers[name].input[0]
-    return name

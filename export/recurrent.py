@@ -6,7 +6,7 @@ import onnx
 from export.graph import Graph
 from model.config import TransformerConfig
 from model.recurrent import SimplerSimpleRecurrentUnit
-from server.bundle.graphs import SELF_STATE, STATE_PLACES, self_caches
+from server.bundle.states import SELF_STATE, STATE_PLACES, ssru_states
 
 _STATE_DTYPE = np.float32
 
@@ -27,7 +27,7 @@ class RecurrentStates:
     def __init__(self, graph: Graph, config: TransformerConfig, past_lengths: str) -> None:
         self._graph = graph
         self._num_layers, self._width = config.decoder_layers, config.d_model
-        self._shape: list[str | int] = ["rows", *self_caches(config, "").shape(1, 0)[1:]]
+        self._shape: list[str | int] = ["rows", *ssru_states(self._num_layers, self._width)[0].shape]
         self._states = graph.input(SELF_STATE, _STATE_DTYPE, self._shape)
         self._new: list[str] = []  # likewise
         past = graph.node("Cast", [past_lengths], to=onnx.TensorProto.INT64)

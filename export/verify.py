@@ -24,13 +24,15 @@ import torch
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 
+from export.states import states_of
 from model.data import pad
 from model.search import SearchRules, default_max_tokens, search
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle
-from server.bundle.graphs import cache_names, self_caches
+from server.bundle.graphs import cache_names
 from server.bundle.languages import Ids
 from server.bundle.manifest import SearchDefaults
+from server.bundle.states import empty_states
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Hypothesis, Result
@@ -142,9 +144,7 @@ def check_step_logits(
     let_go()  # of the network but the projection
     lengths = np.array([len(source) for source in sources], np.int32)
     cross = runner.encode(source_ids.numpy(), lengths)
-    own = self_caches(config, "float32")
-    shape = own.shape(len(sources), target_ids.shape[1])
-    caches: dict[str, NDArray[Any]] = {name: np.zeros(shape, np.float32) for name in own.names}
+    caches = empty_states(states_of(config), len(sources), target_ids.shape[1], "float32")
     feeds: dict[str, NDArray[Any]] = dict(zip(cache_names("cross", config.decoder_layers), cross, strict=True))
     worst = 0.0
     for position in range(target_ids.shape[1]):

@@ -62,6 +62,7 @@ class MultiHeadAttention(nn.Module):
         return heads.transpose(1, 2)  # [B, H, T, D]
 
 
-def causal_mask(length: int, device: torch.device) -> Tensor:
-    """Returns bool [1, 1, T, T]: position t sees 0..t."""
-    return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
+def causal_mask(length: int, device: torch.device, window: int = 0) -> Tensor:
+    """Returns bool [1, 1, T, T]: position t sees 0..t, or the last `window` of these, itself included."""
+    visible = torch.ones(length, length, dtype=torch.bool, device=device).tril()
+    return (visible.triu(1 - window) if window else visible)[None, None]

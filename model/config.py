@@ -63,6 +63,7 @@ class TransformerConfig:
         output_bias: the output projection has a bias; -inf there suppresses a token.
         positions: "sinusoidal" (the paper), "learned", or "table": one for each side, stored with the weights.
         decoder_mixer: what brings earlier target tokens to a position: "attention", or "ssru" (see `model.recurrent`).
+        self_window: last target tokens that a position of the decoder attends to, itself included; 0 for all.
         pad_id: fills sources, none of which has it.
         unk_id: stands for what the vocabulary does not have.
         bos_id: what the decoder starts with; the blank of a one-pass network, whose translations have no beginning.
@@ -94,6 +95,7 @@ class TransformerConfig:
     output_bias: bool = False
     positions: Positions = "sinusoidal"
     decoder_mixer: Mixer = "attention"
+    self_window: int = 0
     pad_id: int = 0
     unk_id: int = 1
     bos_id: int = 2
@@ -104,6 +106,10 @@ class TransformerConfig:
         for name, probability in (("dropout", self.dropout), ("inner_dropout", self.inner_dropout)):
             if probability is not None and not 0 <= probability < 1:
                 faults.append(f"{name} must be in [0, 1), not {probability}")
+        kind = self.decoder_mixer if self.family == "transformer" else self.family
+        most = self.max_positions if kind == "attention" else 0
+        if not 0 <= self.self_window <= most:
+            faults.append(f"self_window must be in 0..{most} with {kind}, not {self.self_window}")
         if not 0 < self.layer_norm_eps <= 1:
             faults.append(f"layer_norm_eps must be over 0 and at most 1, not {self.layer_norm_eps}")
         if self.family == "one_pass" and self.decoder_mixer != "attention":

@@ -13,7 +13,7 @@ from model.recipe import Recipe
 
 _MAY_CHANGE = ("dropout", "inner_dropout")  # of a model under way; whatever else shapes it may not
 
-_NOT_OF_ENCODERS = ("family", "decoder_layers", "decoder_mixer", "output_bias")
+_NOT_OF_ENCODERS = ("family", "decoder_layers", "decoder_mixer", "self_window", "output_bias")
 
 
 def save_run(path: Path, recipe: Recipe, state: dict[str, Any]) -> None:

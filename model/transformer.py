@@ -240,7 +240,7 @@ class Transformer(Network):
     def _decode(
         self, target_ids: Tensor, memory: Tensor, memory_visible: Tensor, need_weights: bool
     ) -> tuple[Tensor, list[Tensor]]:
-        visible = causal_mask(target_ids.shape[1], target_ids.device)
+        visible = causal_mask(target_ids.shape[1], target_ids.device, self.config.self_window)
         x = self.embedding(target_ids, self.target_positions, self.decoder_embedding_norm)
         all_weights: list[Tensor] = []
         for layer in self.decoder:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from server.bundle.states import attention_states
 from server.engine.limits import EngineLimits, LaneLimits
 from server.network import Encoded, RowMoves, StepInputs, StepKind
 from server.runtime.kv_cache import KVCache
@@ -49,7 +50,10 @@ class CachedDecoder:
     """
 
     def __init__(self, max_rows: int, head_dim: int) -> None:
-        self.cache = KVCache(num_layers=1, num_heads=1, head_dim=head_dim, max_rows=max_rows, dtype=np.float32)
+        states = attention_states(1, 1, head_dim)
+        self.cache = KVCache(
+            states=states, num_layers=1, num_heads=1, head_dim=head_dim, max_rows=max_rows, dtype=np.float32
+        )
 
     @property
     def cache_bytes(self) -> int:

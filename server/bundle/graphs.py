@@ -1,15 +1,17 @@
 """The contract of the graphs: every file, tensor name and fixed size that `export` writes and `runtime` reads."""
 
 import itertools
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from server.bundle.states import FIXED, State
 from server.bundle.variants import VARIANTS
 
 ENCODER_FILE = "encoder.onnx"
-# For variants whose caches are on the device, see `server.runtime.device_decoder`; the second one for states only.
+# For variants whose caches are on the device, see `server.runtime.device_decoder`; the second one for fixed states.
 COPY_ROWS_FILE, COPY_STATES_FILE = "copy_rows.onnx", "copy_states.onnx"
 ALIGNER_FILE = "aligner.onnx"  # optional: what finished translations attended to
 WEIGHTS_FILE = "weights.bin"  # external data of a variant's graphs
@@ -23,10 +25,6 @@ SLOT_NAMES = ("slot_rows", "row_places")  # inputs of steps whose rows share slo
 SHORTLIST_NAMES = ("shortlist_weight", "shortlist_ids", "candidates")  # of steps with one: `server.runtime.columns`
 CHOSEN_NAMES = ("top_ids", "top_log_probs")  # outputs of any step
 LOGITS, PRODUCTS = "logits", "products"  # what a step projects to: all tokens, or a shortlist's columns
-
-ATTENTION, SSRU = MIXERS = ("attention", "ssru")  # what brings earlier target tokens to a position of the decoder
-SELF_STATE = "self_state"  # of a decoder with SSRUs, in place of self-attention caches
-STATE_PLACES = 2  # of a row's states: those after position p are at p modulo 2, so that a step can be taken again
 
 MAX_BEAM_SIZE = 16  # of any bundle: a step returns at most twice as many best tokens
 SLOT_ROWS = 4  # most rows that share a slot; a wider beam has several slots
@@ -74,81 +72,36 @@ def step_forms(variant: str, has_shortlist: bool) -> list[StepForm]:
     return [StepForm(*form) for form in itertools.product(shortlists, (False, True))]
 
 
-def needed_files(variant: str, has_shortlist: bool, decoder_mixer: str = ATTENTION) -> set[str]:
-    """Returns the names of the files that a variant consists of."""
+def needed_files(variant: str, has_shortlist: bool, states: Sequence[State]) -> set[str]:
+    """Returns the names of the files that a variant consists of; `states` are the manifest's."""
     files = {ENCODER_FILE, WEIGHTS_FILE, *(form.file for form in step_forms(variant, has_shortlist))}
     if VARIANTS[variant].is_on_device:
-        files |= {COPY_ROWS_FILE, COPY_STATES_FILE} if decoder_mixer == SSRU else {COPY_ROWS_FILE}
+        files |= {COPY_ROWS_FILE, COPY_STATES_FILE} if has_fixed(states) else {COPY_ROWS_FILE}
     return files
 
 
-class DecoderSizes(Protocol):
-    """What the shapes of a decoder's caches follow from; a manifest's dimensions and the model's config have it."""
-
-    @property
-    def d_model(self) -> int:
-        """Width of the decoder."""
-
-    @property
-    def num_heads(self) -> int:
-        """Heads of the decoder."""
-
-    @property
-    def head_dim(self) -> int:
-        """Width of one of them."""
-
-    @property
-    def decoder_layers(self) -> int:
-        """Layers of the decoder."""
-
-    @property
-    def decoder_mixer(self) -> str:
-        """One of `MIXERS`."""
-
-
-class SelfCaches(NamedTuple):
-    """What a step keeps of each row's own tokens: keys and values, or with SSRUs the states of all layers.
-
-    Attributes:
-        names: of the tensors, [rows, `parts`, `positions`, `width`], that a step reads; it writes `new_`...
-        parts: heads; of states `STATE_PLACES`.
-        positions: None for as many as the longest row has tokens; of states the decoder's layers.
-        width: of a head; of states d_model.
-        dtype: the variant's; of states float32 in any variant, since they are sums over all tokens so far.
-    """
-
-    names: list[str]
-    parts: int
-    positions: int | None
-    width: int
-    dtype: str
-
-    def shape(self, num_rows: int, positions: int) -> tuple[int, int, int, int]:
-        """Returns the shape of each tensor for rows of so many tokens."""
-        return num_rows, self.parts, positions if self.positions is None else self.positions, self.width
-
-
-def self_caches(sizes: DecoderSizes, dtype: str) -> SelfCaches:
-    """Returns what steps of a variant keep whose caches have that type."""
-    if sizes.decoder_mixer == SSRU:
-        return SelfCaches([SELF_STATE], STATE_PLACES, sizes.decoder_layers, sizes.d_model, "float32")
-    return SelfCaches(cache_names("self", sizes.decoder_layers), sizes.num_heads, None, sizes.head_dim, dtype)
+def has_fixed(states: Sequence[State]) -> bool:
+    """Whether rows have states that are not as wide as a head of attention, so that a graph of its own copies them."""
+    return any(state.kind == FIXED for state in states)
 
 
 def cache_names(kind: str, num_layers: int) -> list[str]:
     """Returns the names of a graph's cache tensors, key and value of each decoder layer in turn.
 
     Args:
-        kind: "self" or "cross" for what a step reads; "new_self" for what it has written, and "new_cross" for what it
-            hands back as it was.
+        kind: "cross" for what a step reads, and "new_cross" for what it hands back as it was.
         num_layers: of the decoder.
     """
     return [f"{kind}_{part}.{layer}" for layer in range(num_layers) for part in ("key", "value")]
 
 
-def all_cache_names(sizes: DecoderSizes) -> list[str]:
-    """Returns the names of the caches that a step reads: those of the rows' own tokens, then cross-attention's."""
-    return [*self_caches(sizes, "").names, *cache_names("cross", sizes.decoder_layers)]
+def cache_outputs(states: Sequence[State], num_layers: int) -> dict[str, list[str]]:
+    """Returns by name of each cache that a step reads the outputs that are bound to the same memory.
+
+    The states come first, and then the caches of cross-attention, which a step hands back as they were.
+    """
+    cross = {name: [f"new_{name}"] for name in cache_names("cross", num_layers)}
+    return {state.name: state.outputs for state in states} | cross
 
 
 def aligner_caches(last_layer: int) -> list[str]:

@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import json
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,13 +13,14 @@ import numpy as np
 from server.bundle.alignment import Alignment
 from server.bundle.confidence import Confidence
 from server.bundle.files import FileFacts
-from server.bundle.graphs import ATTENTION, HALVES_FILE, SSRU, self_caches
+from server.bundle.graphs import HALVES_FILE
 from server.bundle.languages import Ids, LanguagePair, Languages
 from server.bundle.masking import Masking
+from server.bundle.states import State
 from server.bundle.variant_files import Variant
 from server.decoding.options import DecodingOptions, SearchRules
 
-REVISION = 10  # raised whenever a reader of the previous revision could not read a new bundle
+REVISION = 11  # raised whenever a reader of the previous revision could not read a new bundle
 MANIFEST_FILE = "manifest.json"
 SEAL_FILE = "manifest.json.sha256"  # what `sha256sum manifest.json` prints
 SHORTLIST_FILE = "shortlist.npz"  # optional: see `server.bundle.shortlist`
@@ -42,7 +42,6 @@ class Dimensions:
         num_heads, head_dim: of the decoder, whose caches have them.
         encoder_layers, decoder_layers: of either side.
         source_vocab_size: of the source; by default `vocab_size`.
-        decoder_mixer: what a decoder layer has for the target so far: `attention` or `ssru`.
     """
 
     vocab_size: int
@@ -52,7 +51,6 @@ class Dimensions:
     encoder_layers: int
     decoder_layers: int
     source_vocab_size: int | None = None
-    decoder_mixer: str = ATTENTION
 
     @property
     def encoder_vocab_size(self) -> int:
@@ -138,6 +136,7 @@ class Manifest:
         name, version: of the model, unless the folders of `--models` have others.
         language_pairs, languages: what it translates; exactly one of them says so.
         dimensions, special_ids, limits: facts of the network.
+        states: what a decoder step keeps of each row.
         source_eos: whether eos ends the encoder's input.
         search: for requests that leave it open.
         masking: what sentences are shown to the network as.
@@ -162,6 +161,7 @@ class Manifest:
     special_ids: SpecialIds
     source_eos: bool = True
     limits: Limits
+    states: tuple[State, ...]
     search: SearchDefaults = field(default_factory=SearchDefaults)
     masking: Masking = field(default_factory=Masking)
     alignment: Alignment | None = None
@@ -260,22 +260,19 @@ class Manifest:
         return files
 
     def position_bytes(self, variant: str) -> int:
-        """Returns what a position of the self- or cross-attention cache takes: a key and a value of all layers.
+        """Returns what a position takes that `LaneLimits` count, in bytes, on average over source and target.
 
-        With SSRUs, which have no self-attention, it is what one takes on average: at most every other one of those
-        that `LaneLimits` count is of cross-attention.
+        One of the source takes a key and a value of each layer; at least every other one is of the target. One of a
+        window counts as if there were no bound.
         """
-        itemsize = np.dtype(self.variants[variant].dtype).itemsize
-        sizes = self.dimensions
-        tensors = 1 if sizes.decoder_mixer == SSRU else 2
-        return tensors * sizes.decoder_layers * sizes.num_heads * sizes.head_dim * itemsize
+        sizes, dtype = self.dimensions, self.variants[variant].dtype
+        of_source = 2 * sizes.decoder_layers * sizes.num_heads * sizes.head_dim * np.dtype(dtype).itemsize
+        of_target = sum(state.num_bytes(dtype, 1) - state.num_bytes(dtype, 0) for state in self.states)
+        return (of_source + of_target) // 2
 
-    @property
-    def state_bytes(self) -> int:
-        """What a row takes of any variant's caches however few tokens it has: the states of SSRUs, or nothing."""
-        caches = self_caches(self.dimensions, "float32")
-        shape = caches.shape(1, 0)
-        return len(caches.names) * math.prod(shape) * np.dtype(caches.dtype).itemsize
+    def state_bytes(self, variant: str) -> int:
+        """Returns what a row takes of a variant's states however few tokens it has."""
+        return sum(state.num_bytes(self.variants[variant].dtype, 0) for state in self.states)
 
     def to_json(self) -> str:
         """Returns the text of `manifest.json`."""

@@ -7,11 +7,12 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from server.bundle.codes import canonical_code
 from server.bundle.confidence import Confidence
 from server.bundle.files import read_file
-from server.bundle.graphs import ALIGNER_FILE, MAX_BEAM_SIZE, MIXERS
+from server.bundle.graphs import ALIGNER_FILE, MAX_BEAM_SIZE
 from server.bundle.languages import Ids
 from server.bundle.manifest import (
     MANIFEST_FILE,
@@ -26,7 +27,9 @@ from server.bundle.manifest import (
     seal,
 )
 from server.bundle.masking import MAX_CODE_CHARACTERS, MAX_CODES, MAX_PLACEHOLDERS, Masking
+from server.bundle.old_states import FIRST_WITH_STATES, take_mixer, with_states
 from server.bundle.parsing import parse, parse_json
+from server.bundle.states import state_faults
 from server.bundle.variant_files import Variant
 from server.bundle.variants import VARIANTS
 from server.decoding.options import MAX_LENGTH_PENALTY
@@ -82,11 +85,12 @@ def parse_manifest(data: bytes) -> Manifest:
         document = parse_json(data)
     except ValueError as error:
         raise BundleError([f"cannot be read: {error}"]) from error
-    revision = document.get("revision") if isinstance(document, dict) else None
+    revision: Any = document.get("revision") if isinstance(document, dict) else None
     if revision not in _READABLE:
         readable = f"{', '.join(map(str, _READABLE[:-1]))} and {REVISION}"
         raise BundleError([f"revision is {revision!s:.20}; this server reads revisions {readable}"])
     faults: list[str] = []
+    mixer = take_mixer(document, faults) if revision < FIRST_WITH_STATES else None
     manifest = parse(Manifest, document, "", faults)
     if not faults:
         faults = _check_manifest(manifest)
@@ -94,12 +98,12 @@ def parse_manifest(data: bytes) -> Manifest:
         faults[_MAX_FAULTS:] = [f"and {len(faults) - _MAX_FAULTS} faults more"]
     if faults:
         raise BundleError(faults)
-    checked: Manifest = manifest
-    return checked
+    return manifest if mixer is None else with_states(manifest, mixer)
 
 
 def _check_manifest(manifest: Manifest) -> list[str]:
-    faults = [*_check_sizes(manifest), *_check_search(manifest), *_check_languages(manifest)]
+    faults = [*_check_sizes(manifest), *state_faults(manifest.states)]
+    faults += [*_check_search(manifest), *_check_languages(manifest)]
     names = [manifest.name, manifest.version, *manifest.source_codes, *manifest.target_codes]
     if not all(name.isprintable() and 0 < len(name) <= _MAX_NAME_CHARACTERS for name in names):
         faults.append(f"name, version and languages must have 1..{_MAX_NAME_CHARACTERS} characters, all printable")
@@ -182,9 +186,6 @@ def _check_sizes(manifest: Manifest) -> list[str]:
         for name, size in sizes.items()
         if isinstance(size, int) and not 1 <= size <= greatest[name]
     ]
-    if manifest.dimensions.decoder_mixer not in MIXERS:
-        known, found = ", ".join(MIXERS), manifest.dimensions.decoder_mixer
-        faults.append(f"dimensions.decoder_mixer must be one of {known}, not {found!s:.20}")
     for name, value in dataclasses.asdict(manifest.special_ids).items():
         faults += _check_ids(f"special_ids.{name}", (value,), manifest.dimensions.vocab_size)
     return faults

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from server.bundle.bundle import open_bundle
-from server.bundle.graphs import cache_names, self_caches
+from server.bundle.graphs import cache_names
 from server.bundle.manifest import Manifest
+from server.bundle.states import empty_states
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
 from server.errors import BundleError, TranslationError
@@ -92,9 +93,8 @@ def _check_positions(runner: "HostRunner | DeviceRunner", manifest: Manifest, va
         shape = (1, sizes.num_heads, limits.max_target_tokens, sizes.head_dim)
         dtype, past = manifest.variants[variant].dtype, np.array([limits.max_target_tokens - 1], np.int32)
         try:
-            own = self_caches(sizes, dtype)
             caches = {name: np.zeros(shape, dtype) for name in cache_names("cross", sizes.decoder_layers)}
-            caches |= {name: np.zeros(own.shape(1, limits.max_target_tokens), own.dtype) for name in own.names}
+            caches |= empty_states(manifest.states, 1, limits.max_target_tokens, dtype)
             runner.step_logits(ids[0, :1], past, np.array([1], np.int32), caches)
         except Exception as error:
             field = f"limits.max_target_tokens, {limits.max_target_tokens}"

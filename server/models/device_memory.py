@@ -56,7 +56,7 @@ def plan_device_memory(
     from server.runtime.sizes import cache_shapes  # noqa: PLC0415
 
     sizes, facts = manifest.dimensions, manifest.variants[variant]
-    shapes = cache_shapes(sizes, manifest.limits, facts.dtype, settings.max_rows).values()
+    shapes = cache_shapes(manifest.states, sizes, manifest.limits, facts.dtype, settings.max_rows).values()
     cache_bytes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes]
     # Encoder and step both load the embedding, but the file has it once, unless the source has its own vocabulary.
     shared = sizes.vocab_size if sizes.source_vocab_size is None else 0

@@ -209,7 +209,7 @@ def engine_limits(manifest: Manifest, variant: str, settings: Settings, share: S
     cache_bytes = (settings.max_cache_mib or kind.max_cache_mib) << 20
     if not settings.max_cache_mib and not kind.is_on_device:
         cache_bytes = min(cache_bytes, process_memory(settings) // (_CACHE_SHARE * num_lanes * share.num_models))
-    state_bytes = settings.max_rows * manifest.state_bytes
+    state_bytes = settings.max_rows * manifest.state_bytes(variant)
     return EngineLimits(
         num_lanes=num_lanes,
         lane=LaneLimits(
@@ -240,7 +240,7 @@ def growth_bytes(manifest: Manifest, variant: str, limits: EngineLimits) -> int:
     if VARIANTS[variant].is_on_device:
         return weights_bytes
     lane = limits.lane
-    states = lane.max_rows * manifest.state_bytes
+    states = lane.max_rows * manifest.state_bytes(variant)
     caches = _LARGEST_CACHES * lane.max_cached_positions * manifest.position_bytes(variant) + states
     return weights_bytes + limits.num_lanes * caches
 

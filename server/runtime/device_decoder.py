@@ -59,7 +59,6 @@ class DeviceDecoder:
             max_rows: that may be in use at once.
         """
         self._sessions = sessions
-        self._step = sessions.step_session(PLAIN_STEP)
         assert sessions.copy_rows is not None, "the variant is for a device"
         self._copy = sessions.copy_rows
         self._copy_self = sessions.copy_states or sessions.copy_rows
@@ -69,14 +68,15 @@ class DeviceDecoder:
         self._row_counts = [*(1 << i for i in range((max_rows - 1).bit_length())), max_rows]
         self._top_ks = sorted({min(k, dimensions.vocab_size) for k in (*_TOP_K, 2 * limits.max_beam_size)})
         self._steps: dict[tuple[int, int], _Step] = {}
-        self._self_names, self._cross_names = sessions.self_caches.names, sessions.cross_names
-        self._num_states = sessions.self_caches.positions  # None where keys and values grow with the sentence
+        self._states, self._cross_names = sessions.states, sessions.cross_names
         self._last = StepInputs(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), 1)
         self._source_positions = np.zeros(max_rows, np.int64)  # of each row that are filled
         # Zeros, not what the memory held before: kernels may touch it, and 0 * NaN is NaN.
         self._caches: dict[str, Any] = {
             name: onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros(shape, dtype), device, 0)
-            for name, (shape, dtype) in cache_shapes(dimensions, limits, embedding.dtype.name, max_rows).items()
+            for name, (shape, dtype) in cache_shapes(
+                sessions.states, dimensions, limits, embedding.dtype.name, max_rows
+            ).items()
         }
 
     @property
@@ -101,8 +101,8 @@ class DeviceDecoder:
     def move(self, moves: RowMoves, positions: int) -> None:
         """See `Decoder.move`."""
         if moves.to:
-            filled = self._num_states or positions
-            names = self._self_names
+            names = [state.name for state in self._states]
+            filled = self._states[0].tensor_shape(1, positions)[2]
             self._copy_rows(self._copy_self, names, self._all(names), moves.from_, moves.to, filled)
         foreign = [i for i, common in enumerate(moves.common) if not common]
         if foreign:
@@ -127,7 +127,7 @@ class DeviceDecoder:
     def logits(self) -> NDArray[np.float32]:
         """See `Decoder.logits`. It takes the last step again, because captured steps do not return logits."""
         last = self._last
-        step = _Step(self._step, self._device, self._caches, len(last.input_ids), 1, _NO_GRAPH, has_logits=True)
+        step = _Step(self._sessions, self._device, self._caches, len(last.input_ids), 1, _NO_GRAPH, has_logits=True)
         step.run(last.input_ids, last.past_lengths, last.source_lengths)
         return step.logits()
 
@@ -170,7 +170,7 @@ class DeviceDecoder:
         for num_rows in reversed(self._row_counts):  # what the largest has taken, the others share
             for top_k in self._top_ks:
                 with device_turn:
-                    step = _Step(self._step, self._device, self._caches, num_rows, top_k, next(self._graph_ids))
+                    step = _Step(self._sessions, self._device, self._caches, num_rows, top_k, next(self._graph_ids))
                     step.run(no_ids, no_lengths, no_lengths)
                 steps[num_rows, top_k] = step
         self._steps = steps
@@ -215,7 +215,7 @@ class _Step:
 
     def __init__(
         self,
-        session: onnxruntime.InferenceSession,
+        sessions: Sessions,
         device: str,
         caches: dict[str, Any],
         num_rows: int,
@@ -223,7 +223,7 @@ class _Step:
         graph_id: int,
         has_logits: bool = False,
     ) -> None:
-        self._session = session
+        self._session = session = sessions.step_session(PLAIN_STEP)
         self._options = onnxruntime.RunOptions()
         self._options.add_run_config_entry("gpu_graph_id", str(graph_id))
         self._binding: Any = session.io_binding()
@@ -240,7 +240,8 @@ class _Step:
         for name, cache in caches.items():
             first_rows = device, 0, cache.element_type(), [num_rows, *cache.shape()[1:]], cache.data_ptr()
             self._binding.bind_input(name, *first_rows)
-            self._binding.bind_output(f"new_{name}", *first_rows)
+            for output in sessions.cache_outputs[name]:
+                self._binding.bind_output(output, *first_rows)
         totals = {name.partition("_")[0]: cache.shape()[2:3] for name, cache in caches.items()}  # states have no use
         self._binding.bind_cpu_input("self_total", np.array(totals["self"], np.int32))  # of it
         self._binding.bind_cpu_input("source_total", np.array(totals["cross"], np.int32))

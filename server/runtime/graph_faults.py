@@ -1,13 +1,16 @@
 """What is wrong with a bundle's graphs: their tensors against the contract in `server.bundle.graphs`."""
 
+import itertools
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from server.bundle.graphs import CHOSEN_NAMES, EMBEDDING, LOGITS, WEIGHTS_FILE, StepForm, cache_names, self_caches
+from server.bundle.graphs import CHOSEN_NAMES, EMBEDDING, LOGITS, WEIGHTS_FILE, StepForm, cache_names, cache_outputs
 from server.bundle.manifest import Dimensions
 from server.bundle.shortlist import Shortlist
+from server.bundle.states import State
 from server.errors import BundleError
 from server.runtime.onnx_messages import EXTERNAL, attribute_tensors, graphs_of, has_sparse_tensors, read_model
 
@@ -104,13 +107,13 @@ def tensor_faults(session: Any, inputs: list[str], outputs: list[str]) -> list[s
     ]
 
 
-def step_faults(session: Any, form: StepForm, sizes: Dimensions) -> list[str]:
-    """Compares a step's tensors, and its caches' and logits' shapes, with the form and the manifest's dimensions."""
-    own = self_caches(sizes, "")
+def step_faults(session: Any, form: StepForm, sizes: Dimensions, states: Sequence[State]) -> list[str]:
+    """Compares a step's tensors, and its caches' and logits' shapes, with the form and the manifest."""
     cross = cache_names("cross", sizes.decoder_layers)
-    shapes = {name: [own.parts, own.positions or "positions", own.width] for name in own.names}
+    shapes = {state.name: _row_shape(state) for state in states}
     shapes |= {name: [sizes.num_heads, "positions", sizes.head_dim] for name in cross}
-    outputs = [*CHOSEN_NAMES, form.projected, *(f"new_{name}" for name in shapes)]
+    written = itertools.chain.from_iterable(cache_outputs(states, sizes.decoder_layers).values())
+    outputs = [*CHOSEN_NAMES, form.projected, *written]
     faults = tensor_faults(session, [*form.input_names, *shapes], outputs)
     for tensor in session.get_inputs():
         expected = shapes.get(tensor.name)
@@ -122,6 +125,11 @@ def step_faults(session: Any, form: StepForm, sizes: Dimensions) -> list[str]:
             shape = f"[rows, {sizes.vocab_size}]"
             faults.append(f"output {tensor.name} is {tensor.shape}, by the manifest it is {shape}")
     return faults
+
+
+def _row_shape(state: State) -> list[int | str]:
+    parts, positions, width = state.shape
+    return [parts, "positions" if state.grows else positions, width]
 
 
 def _fits(found: list[int | str], expected: list[int | str]) -> bool:

@@ -128,7 +128,7 @@ class HostDecoder:
                 sessions.step_session(form, is_alone),
                 form,
                 self.cache,
-                sessions.cache_names,
+                sessions.cache_outputs,
                 self._vocab_size,
                 self._projected,
                 self._columns,
@@ -144,7 +144,7 @@ class _BoundStep:
         session: onnxruntime.InferenceSession,
         form: StepForm,
         cache: KVCache,
-        cache_names: list[str],
+        cache_outputs: dict[str, list[str]],
         vocab_size: int,
         projected: NDArray[np.float32],
         columns: Columns | None,
@@ -155,7 +155,7 @@ class _BoundStep:
         self._vocab_size = vocab_size
         self._projected = projected
         self._columns = columns  # of a step with a shortlist
-        self._cache_names = cache_names
+        self._cache_outputs = cache_outputs
         self._binding: Any = session.io_binding()
         self._bound: tuple[int, ...] | None = None  # rows, slots, best tokens and layouts of the binding
         self._controls: dict[str, NDArray[Any]] = {}
@@ -188,12 +188,13 @@ class _BoundStep:
         chosen: tuple[NDArray[Any], ...] = (self._top_ids, self._top_log_probs)
         for name, array in zip(CHOSEN_NAMES, chosen, strict=True):
             binding.bind_output(name, *_address(array))
-        by_row = [tensor[:num_rows] for tensor in cache.self_attention]
+        by_row = [tensor[:num_rows] for tensor in cache.states]
         by_slot = [tensor[:num_slots] for tensor in cache.cross_attention]
-        for name, tensor in zip(self._cache_names, [*by_row, *by_slot], strict=True):
+        for (name, outputs), tensor in zip(self._cache_outputs.items(), [*by_row, *by_slot], strict=True):
             place = _address(tensor)
             binding.bind_input(name, *place)
-            binding.bind_output(f"new_{name}", *place)
+            for output in outputs:
+                binding.bind_output(output, *place)
         shape = [num_rows, self._vocab_size]
         if self._columns is not None:
             columns = self._columns

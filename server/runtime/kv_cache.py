@@ -4,7 +4,8 @@ Attention kernels pay for a buffer's length, not for what of it is used, so the 
 positions; and the step writes to them in place, so a step with B rows sees the first B rows of each buffer as one
 contiguous tensor. An encoded sentence is there once, in a slot that its beams share.
 
-A decoder with SSRUs has states in place of self-attention's keys and values: of one size, however long the row.
+What a row keeps of its own tokens is what the manifest's table of states says: a buffer for each. The states are alike:
+growing ones are laid out for the longest row, windows up to their bound, and fixed ones once.
 """
 
 import math
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from server.bundle.states import GROWING, State
 from server.network import RowMoves
 from server.runtime.sizes import fits, round_up
 from server.runtime.slots import SlotTable
@@ -22,9 +24,14 @@ BUCKET = 16  # positions: what is moved on growth and what is wasted stay both s
 
 
 class KVCache:
-    """Self- and cross-attention caches: per decoder layer a key and a value tensor [max_rows, H, positions, D].
+    """States [max_rows, parts, positions, width], and cross-attention caches [max_rows, H, positions, D].
 
-    `states` is the shape of a row's states, float32, for a decoder that has them in place of self-attention.
+    Args:
+        states: the manifest's table; all are alike.
+        num_layers: of the decoder, each of which has a key and a value tensor of cross-attention.
+        num_heads, head_dim: of cross-attention.
+        max_rows: that may be in use at once.
+        dtype: of the variant's caches.
 
     Attributes:
         slots: which rows share which slot.
@@ -34,39 +41,37 @@ class KVCache:
     def __init__(
         self,
         *,
+        states: Sequence[State],
         num_layers: int,
         num_heads: int,
         head_dim: int,
         max_rows: int,
         dtype: DTypeLike,
-        states: tuple[int, int, int] | None = None,
     ) -> None:
-        shape = (max_rows, num_heads, BUCKET, head_dim)
-        self._has_states = states is not None
-        self._self_buffers = [_Buffer(shape, dtype) for _ in range(2 * num_layers)]
-        if states is not None:
-            self._self_buffers = [_Buffer((max_rows, *states), np.float32)]
+        shape, name = (max_rows, num_heads, BUCKET, head_dim), np.dtype(dtype).name
+        self._state_buffers = [_Buffer(state.tensor_shape(max_rows, BUCKET), state.dtype_in(name)) for state in states]
+        self._states = states
         self._cross_buffers = [_Buffer(shape, dtype) for _ in range(2 * num_layers)]
         self.slots = SlotTable()
         self.layout = 0
 
     @property
-    def self_attention(self) -> list[NDArray[np.generic]]:
-        """2 * layers tensors by row, keys at even and values at odd indices; or one of states.
+    def states(self) -> list[NDArray[np.generic]]:
+        """A tensor by row for each state, in the order of the table.
 
         The next `reserve` may replace them, so a caller must not keep them.
         """
-        return [buffer.tensor for buffer in self._self_buffers]
+        return [buffer.tensor for buffer in self._state_buffers]
 
     @property
     def cross_attention(self) -> list[NDArray[np.generic]]:
-        """The same by slot."""
+        """2 * layers tensors by slot, keys at even and values at odd indices; as short-lived as `states`."""
         return [buffer.tensor for buffer in self._cross_buffers]
 
     @property
     def size_bytes(self) -> int:
         """Bytes of all buffers. Another thread may ask, such as that of the metrics."""
-        return sum(buffer.num_bytes for buffer in (*self._self_buffers, *self._cross_buffers))
+        return sum(buffer.num_bytes for buffer in (*self._state_buffers, *self._cross_buffers))
 
     def reserve(self, num_rows: int, self_positions: int, cross_positions: int) -> None:
         """Makes room for so many positions, and not for far more. Only the first `num_rows` rows stay."""
@@ -74,9 +79,10 @@ class KVCache:
         if to:
             for tensor in self.cross_attention:
                 tensor[to] = tensor[from_]
-        if not self._has_states:
-            self._fit(self._self_buffers, num_rows, self_positions)
-        self._fit(self._cross_buffers, len(self.slots), cross_positions)
+        if self._states and self._states[0].grows:
+            needed = self._states[0].num_positions(round_up(self_positions, BUCKET))
+            self._fit(self._state_buffers, num_rows, needed)
+        self._fit(self._cross_buffers, len(self.slots), round_up(cross_positions, BUCKET))
 
     def admit(self, row: int, cross: Sequence[NDArray[np.generic]], index: int, length: int) -> None:
         """Fills a row with an encoded sentence.
@@ -92,16 +98,15 @@ class KVCache:
             tensor[slot, :, :length] = encoded[index, :, :length]
 
     def move(self, moves: RowMoves, positions: int) -> None:
-        """Copies rows, of self-attention no more than the given positions, states whole; `reserve` has to follow."""
-        tensors = self.self_attention
+        """Copies rows, of growing states no more than the given positions, of others all; `reserve` has to follow."""
+        tensors, is_partial = self.states, bool(self._states) and self._states[0].kind == GROWING
         for to, from_, common in zip(moves.to, moves.from_, moves.common, strict=True):
-            copied = slice(None) if self._has_states else slice(common, positions)
+            copied = slice(common, positions) if is_partial else slice(None)
             for tensor in tensors:
                 tensor[to, :, copied] = tensor[from_, :, copied]
             self.slots.share(to, from_)
 
-    def _fit(self, buffers: list["_Buffer"], num_rows: int, positions: int) -> None:
-        needed = round_up(positions, BUCKET)
+    def _fit(self, buffers: list["_Buffer"], num_rows: int, needed: int) -> None:
         capacity = buffers[0].tensor.shape[2]
         if not fits(needed, capacity):
             _, num_heads, _, head_dim = buffers[0].tensor.shape

@@ -67,14 +67,13 @@ class HostRunner:
     @telling_failures_apart
     def open_decoder(self, kind: StepKind, max_rows: int) -> HostDecoder:
         """See `Runner.open_decoder`."""
-        own = self.sessions.self_caches
         cache = KVCache(
+            states=self.sessions.states,
             num_layers=self.dimensions.decoder_layers,
             num_heads=self.dimensions.num_heads,
             head_dim=self.dimensions.head_dim,
             max_rows=max_rows,
             dtype=self._dtype,
-            states=None if own.positions is None else (own.parts, own.positions, own.width),
         )
         shortlist = self._open_shortlist() if kind is StepKind.SHORTLIST else None
         return HostDecoder(cache, self.sessions, shortlist, max_rows)
@@ -101,10 +100,9 @@ class HostRunner:
         """Runs one step on caches of the caller's, for proofs.
 
         Returns:
-            Logits [B, V] over the whole vocabulary, then the written caches of the rows' own tokens in the order of
-            `SelfCaches.names`.
+            Logits [B, V] over the whole vocabulary, then the written states in the order of the table.
         """
-        names = [f"new_{name}" for name in self.sessions.self_caches.names]
+        names = [f"new_{state.name}" for state in self.sessions.states]
         controls = step_controls(input_ids, past_lengths, source_lengths)
         session = self.sessions.step_session(PLAIN_STEP)
         outputs: list[NDArray[np.generic]] = session.run([LOGITS, *names], {**controls, **caches})

@@ -36,14 +36,13 @@ from server.bundle.graphs import (
     ENCODER_FILE,
     ENCODER_NAMES,
     PLAIN_STEP,
-    SSRU,
     WEIGHTS_FILE,
     StepForm,
     aligner_caches,
-    all_cache_names,
     cache_names,
+    cache_outputs,
     copy_rows_names,
-    self_caches,
+    has_fixed,
     step_forms,
 )
 from server.bundle.variants import VARIANTS
@@ -75,8 +74,9 @@ class Sessions:
         encoder: the encoder's session.
         copy_rows, copy_states: of the graphs that copy rows, in variants whose caches are on the device; None where
             there is nothing for them to copy.
-        self_caches: what steps keep of each row's own tokens.
-        cache_names: what steps read; `cross_names` of them are the encoder's outputs.
+        states: what steps keep of each row.
+        cache_outputs: the caches that steps read, by name, with the outputs that share their memory; `cross_names` of
+            them are the encoder's outputs.
         aligner_caches: what the aligner reads of these; empty if there is none.
         embedding: the token embedding [V, M]. On a CPU it is a part of the weights and keeps all of them in memory, as
             sessions read them there without owning them.
@@ -106,13 +106,13 @@ class Sessions:
         )
         self._lent: list[onnxruntime.OrtValue] = []  # sessions do not own what they are given
         graphs = _Graphs(bundle, variant, device, weights, lend, self._lent, arena_bytes)
-        self.cache_names, self.cross_names = all_cache_names(sizes), cache_names("cross", sizes.decoder_layers)
-        self.self_caches = self_caches(sizes, bundle.manifest.variants[variant].dtype)
+        self.states, self.cross_names = bundle.manifest.states, cache_names("cross", sizes.decoder_layers)
+        self.cache_outputs = cache_outputs(self.states, sizes.decoder_layers)
         self.copy_rows = self.copy_states = None
         if VARIANTS[variant].is_on_device:
             self.copy_rows = graphs.load_copy(COPY_ROWS_FILE, num_threads, len(self.cross_names))
-            if sizes.decoder_mixer == SSRU:
-                self.copy_states = graphs.load_copy(COPY_STATES_FILE, num_threads, len(self.self_caches.names))
+            if has_fixed(self.states):
+                self.copy_states = graphs.load_copy(COPY_STATES_FILE, num_threads, len(self.states))
         self._num_threads = {False: num_threads, True: num_threads_alone}  # by whether a lane is alone
         self._forms = step_forms(variant, bundle.manifest.variants[variant].has_shortlist)
         self._graphs: _Graphs | None = graphs  # until every step is loaded
@@ -186,7 +186,10 @@ class _Graphs:
         # compute capability 9.0 on, which plans for each shape: what runs on one GPU is to run on all.
         limit = self._arena_limit(1 / 3)
         session = self.load(form.file, num_threads, **limit, enable_cuda_graph="1", sdpa_kernel="3")
-        refuse(self.path(form.file), step_faults(session, form, self.bundle.manifest.dimensions))
+        refuse(
+            self.path(form.file),
+            step_faults(session, form, self.bundle.manifest.dimensions, self.bundle.manifest.states),
+        )
         return session
 
     def load_aligner(self, num_threads: int, caches: list[str]) -> onnxruntime.InferenceSession:

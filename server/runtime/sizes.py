@@ -1,7 +1,10 @@
 """How large buffers are: in host memory larger than needed, so that they seldom change, but not by much."""
 
-from server.bundle.graphs import cache_names, self_caches
+from collections.abc import Sequence
+
+from server.bundle.graphs import cache_names
 from server.bundle.manifest import Dimensions, Limits
+from server.bundle.states import State
 
 _MOST_SPARE = 1.5  # times what is needed that a buffer may have
 
@@ -17,10 +20,11 @@ def fits(needed: int, size: int) -> bool:
 
 
 def cache_shapes(
-    sizes: Dimensions, limits: Limits, dtype: str, max_rows: int
+    states: Sequence[State], sizes: Dimensions, limits: Limits, dtype: str, max_rows: int
 ) -> dict[str, tuple[tuple[int, int, int, int], str]]:
     """Returns shape and type of each cache, by its name: for so many rows, each as long as the longest may be."""
-    own = self_caches(sizes, dtype)
-    shapes = {name: (own.shape(max_rows, limits.max_target_tokens), own.dtype) for name in own.names}
+    shapes = {
+        state.name: (state.tensor_shape(max_rows, limits.max_target_tokens), state.dtype_in(dtype)) for state in states
+    }
     cross_shape = max_rows, sizes.num_heads, limits.max_source_tokens, sizes.head_dim
     return shapes | dict.fromkeys(cache_names("cross", sizes.decoder_layers), (cross_shape, dtype))

@@ -142,7 +142,7 @@ class KeyedDecoder(CachedDecoder):
         """Returns the next token of a row, and whether the row has the right ones so far."""
         past, length = int(inputs.past_lengths[row]), int(inputs.source_lengths[row])
         cross = self.cache.cross_attention[0][slot, 0, :length]
-        own = self.cache.self_attention[0][row, 0]
+        own = self.cache.states[0][row, 0]
         is_whole = bool((cross == cross[0]).all()) and bool((own[:past] == cross[0]).all())
         own[past] = cross[0]
         target = self._runner.targets.get(cross[0].astype(np.uint16).tobytes()) if is_whole else None

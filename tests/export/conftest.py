@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from export.calibrate import calibrate
 from export.files import save_graphs
 from export.graphs import encoder_graph, step_graph
+from export.states import states_of
 from model.config import TransformerConfig
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle
-from server.bundle.graphs import ENCODER_FILE, PLAIN_STEP, cache_names, self_caches, step_controls, step_forms
+from server.bundle.graphs import ENCODER_FILE, PLAIN_STEP, cache_names, step_controls, step_forms
+from server.bundle.states import empty_states
 from server.runtime.processor import has_int8_dot_product
 
 Array = NDArray[Any]
@@ -45,6 +47,9 @@ SHAPES: dict[str, dict[str, Any]] = {
     # As Marian's small students are.
     "ssru": {"vocab_size": 60, "decoder_mixer": "ssru", "decoder_layers": 2},
     "ssru-pre": {"vocab_size": 55, "decoder_mixer": "ssru", "norm": "pre", "head_width": 24, "decoder_layers": 1},
+    # A window that rows outgrow within the tests' few tokens; of one position, too.
+    "window": {"vocab_size": 60, "self_window": 3},
+    "window-1": {"vocab_size": 45, "self_window": 1, "norm": "pre", "head_width": 24},
     "sides": {
         "vocab_size": 64,
         "norm": "pre",
@@ -106,9 +111,7 @@ class Stepper:
     def __init__(self, graph: onnx.ModelProto, model: Transformer, cross: list[Array], capacity: int) -> None:
         config = model.config
         self.session = open_graph(graph)
-        own = self_caches(config, cross[0].dtype.name)
-        shape = own.shape(len(cross[0]), capacity)
-        self.self_caches = {name: np.zeros(shape, own.dtype) for name in own.names}
+        self.self_caches = empty_states(states_of(config), len(cross[0]), capacity, cross[0].dtype.name)
         self.cross = dict(zip(cache_names("cross", config.decoder_layers), cross, strict=True))
 
     def __call__(

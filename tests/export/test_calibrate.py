@@ -10,8 +10,10 @@ from torch.nn import functional
 from export.calibrate import with_mixed
 from export.graphs import encoder_graph, step_graph
 from export.quantize import linear_inputs
+from export.states import states_of
 from model.transformer import Transformer
-from server.bundle.graphs import SELF_STATE, all_cache_names
+from server.bundle.graphs import cache_outputs
+from server.bundle.states import SELF_STATE
 from tests.export.conftest import build_model, calibrated
 
 Ranges = Mapping[str, NDArray[np.float32]]
@@ -114,7 +116,7 @@ def test_every_linear_map_and_every_cache_has_a_range(model: Transformer) -> Non
     ranges = ranges_of(model, SOURCES, TARGETS)
 
     inputs = {*linear_inputs(encoder_graph(model)), *linear_inputs(step_graph(model))}
-    caches = set(all_cache_names(config)) - {SELF_STATE}
+    caches = set(cache_outputs(states_of(config), config.decoder_layers)) - {SELF_STATE}
     assert ranges.keys() == inputs | caches
     assert {ranges[name].shape for name in inputs} == {()}
     assert {ranges[name].shape for name in caches} == {(2, config.num_heads, config.head_dim)}

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import onnx
 import pytest
@@ -7,9 +9,10 @@ from onnx import numpy_helper
 from export.graph import OPSETS
 from export.graphs import encoder_graph, step_graph
 from export.projection import MAX_TOP_K
+from export.states import states_of
 from model.data import pad
 from model.transformer import Transformer
-from server.bundle.graphs import CONTROL_NAMES, SLOT_NAMES, StepForm, all_cache_names, cache_names
+from server.bundle.graphs import CONTROL_NAMES, SLOT_NAMES, StepForm, cache_names, cache_outputs
 from tests.export.conftest import Array, Stepper, build_model, open_graph, run_encoder
 
 SOURCES = [[5, 9, 12, 7, 3], [8, 3], [6, 15, 3]]
@@ -178,8 +181,8 @@ def test_a_step_returns_the_cross_caches_that_it_read(model: Transformer) -> Non
 def test_a_step_has_the_outputs_that_the_server_binds(model: Transformer, dtype: type) -> None:
     names = [output.name for output in step_graph(model, dtype).graph.output]
 
-    caches = [f"new_{name}" for name in all_cache_names(model.config)]
-    assert names == ["logits", "top_ids", "top_log_probs", *caches]
+    outputs = cache_outputs(states_of(model.config), model.config.decoder_layers).values()
+    assert names == ["logits", "top_ids", "top_log_probs", *itertools.chain.from_iterable(outputs)]
 
 
 def test_half_precision_is_close_to_single() -> None:
@@ -223,5 +226,5 @@ def test_graph_inputs_are_those_that_the_server_feeds(model: Transformer) -> Non
 
     assert [tensor.name for tensor in encoder.get_inputs()] == ["source_ids", "source_lengths"]
     assert {tensor.name for tensor in encoder.get_outputs()} == set(cache_names("cross", layers))
-    assert plain == half == {*CONTROL_NAMES, *all_cache_names(model.config)}
+    assert plain == half == {*CONTROL_NAMES, *cache_outputs(states_of(model.config), model.config.decoder_layers)}
     assert shared == {*plain, *SLOT_NAMES}

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from export.__main__ import build_parser, main
 from export.imports.__main__ import build_parser as build_import_parser
+from export.restore import restore_checkpoint
 from export.shortlist import NUM_COMMON
 from server.bundle.bundle import open_bundle
 from server.bundle.shortlist import Shortlist
@@ -88,6 +89,28 @@ def test_a_variant_is_written_alone_if_that_is_asked_for(command: Command, tmp_p
     assert not (out / "cpu-fp32").exists()
     checked = list(check_bundle(out, Settings(), Metrics(CollectorRegistry())))
     assert checked[-1].startswith("cpu-int8: passes the golden sentence")
+
+
+def test_a_window_is_proven_and_comes_back(command: Command, tmp_path: Path) -> None:
+    out, again = tmp_path / "bundle", tmp_path / "again"
+
+    command(CHECKPOINT, out, "--dev", *DEV, "--variants", "cpu-fp32", "--decoder-window", 2)
+    command(out, again, "--dev", *DEV, "--variants", "cpu-fp32", "--decoder-window", 0)
+
+    windowed, whole = (open_bundle(directory).manifest for directory in (out, again))
+    assert {(state.kind, state.shape[1]) for state in windowed.states} == {("window", 2)}
+    assert {state.kind for state in whole.states} == {"growing"}
+    assert windowed.golden.outputs != whole.golden.outputs
+    assert restore_checkpoint(out).config.self_window == 2
+
+
+@pytest.mark.parametrize("window", [-1, 10**6])
+def test_a_window_that_cannot_be_ends_with_two(command: Command, tmp_path: Path, window: int) -> None:
+    code, message = command.fails(CHECKPOINT, tmp_path / "bundle", "--dev", *DEV, "--decoder-window", window)
+
+    assert code == 2
+    assert re.search(rf"self_window must be in 0\.\.\d+ with attention, not {window}", message)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("parser", [build_parser(), build_import_parser()], ids=lambda parser: parser.prog)

@@ -12,8 +12,10 @@ from export.embedding import TABLES
 from export.graph import Graph
 from export.graphs import encoder_graph, step_graph
 from export.quantize import linear_inputs, quantize_graph
+from export.states import states_of
 from model.transformer import Transformer
-from server.bundle.graphs import EMBEDDING, SELF_STATE, all_cache_names, cache_names
+from server.bundle.graphs import EMBEDDING, cache_names, cache_outputs
+from server.bundle.states import SELF_STATE
 from tests.export.conftest import SHAPES, Array, Stepper, build_model, open_graph, run_encoder
 from tests.export.quantized import (
     ALL,
@@ -190,11 +192,16 @@ def test_caches_are_int8_wherever_they_go_in_or_out(model: Transformer) -> None:
     }
 
     types = {SELF_STATE: TensorProto.FLOAT}
-    names = all_cache_names(model.config)
-    assert found == {(f"{new}{name}", types.get(name, TensorProto.INT8)) for name in names for new in ("", "new_")}
+    caches = cache_outputs(states_of(model.config), model.config.decoder_layers)
+    assert found == {
+        (tensor, types.get(name, TensorProto.INT8)) for name, outputs in caches.items() for tensor in (name, *outputs)
+    }
 
 
-@pytest.mark.parametrize(("name", "expected"), [("new_self_key.0", "self_key.0"), ("cross_value.1", "cross_value.1")])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("new_self_key.0", "self_key.0"), ("written_self_key.0", "self_key.0"), ("cross_value.1", "cross_value.1")],
+)
 def test_an_output_goes_into_the_cache_of_its_name(name: str, expected: str) -> None:
     assert cache_name(name) == expected
 
@@ -224,7 +231,7 @@ def test_caches_hold_what_single_precision_holds_in_units_of_their_channels(mode
 def test_a_key_or_value_beyond_its_range_is_clipped_not_wrapped(model: Transformer) -> None:
     ranges = ranges_of(model)
     layers = model.config.decoder_layers
-    names = [name for name in all_cache_names(model.config) if name in ranges]
+    names = [name for name in cache_outputs(states_of(model.config), model.config.decoder_layers) if name in ranges]
     narrow = {**ranges, **{name: ranges[name] / np.float32(4) for name in names}}
 
     exact, found = caches_of(model, graphs_of(model)), caches_of(model, quantized(model, narrow))

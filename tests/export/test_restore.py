@@ -13,6 +13,7 @@ import torch
 from export.files import write_variant
 from export.probe_bundle import write_manifest
 from export.restore import main, read_checkpoint, restore_checkpoint
+from export.states import states_of
 from export.subject import weights_hash
 from export.verify import VerificationError
 from model.checkpoint import Checkpoint, load_checkpoint
@@ -33,7 +34,7 @@ def exported(weights: dict[str, torch.Tensor], model: Transformer, like: Bundle,
         like.manifest,
         variants={"cpu-fp32": variant},
         alignment=None,
-        dimensions=dataclasses.replace(like.manifest.dimensions, decoder_mixer=model.config.decoder_mixer),
+        states=states_of(model.config),
         tokenizer=describe_file(directory / TOKENIZER_FILE),
         training={"name": "random", "recipe": recipe, "weights_sha256": weights_hash(weights)},
     )

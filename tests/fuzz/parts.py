@@ -174,8 +174,8 @@ def _good_bundle() -> tuple[dict[str, bytes], str]:
     """Files of a byte each, and their manifest: the built-in model's with one variant."""
     data = b"x"
     facts = FileFacts(sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
-    names = sorted(needed_files(VARIANT, has_shortlist=False))
     manifest = builtin_manifest()
+    names = sorted(needed_files(VARIANT, has_shortlist=False, states=manifest.states))
     variant = dataclasses.replace(manifest.variants[VARIANT], files=dict.fromkeys(names, facts))
     golden = dataclasses.replace(manifest.golden, outputs={VARIANT: manifest.golden.outputs[VARIANT]})
     small = dataclasses.replace(

@@ -156,7 +156,7 @@ def _captured(context: Context) -> None:
 def _compare_with_eager(
     decoder: DeviceDecoder, step: _Step, device: str, num_rows: int, top_k: int, subject: Subject
 ) -> float:
-    eager = _Step(decoder._step, device, decoder._caches, num_rows, top_k, -1)  # by -1 nothing is captured
+    eager = _Step(decoder._sessions, device, decoder._caches, num_rows, top_k, -1)  # by -1 nothing is captured
     lengths = np.array([len(_source(subject, row)) for row in range(num_rows)], np.int32)
     numbers, differences = np.random.default_rng(num_rows), []
     for position in range(3):

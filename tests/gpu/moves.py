@@ -37,14 +37,15 @@ def check_moves(
     for position in range(_STEPS):
         tokens, past = np.arange(10, 10 + num_rows), np.full(num_rows, position, np.int32)
         decoder.step(StepInputs(tokens, past, source_lengths, 1))
+    states = {state.name: state for state in decoder._states}
     expected = {name: cache.numpy().copy() for name, cache in decoder._caches.items()}
     moves = RowMoves(to=[1, 5], from_=[0, 3], common=[0, _STEPS - 1])
 
     decoder.move(moves, _STEPS)
 
     for name, cache in expected.items():
-        own = name in decoder._self_names
-        filled = (decoder._num_states or _STEPS) if own else source_ids.shape[1]
+        own = states.get(name)
+        filled = own.tensor_shape(1, _STEPS)[2] if own else source_ids.shape[1]
         for to, from_, common in zip(moves.to, moves.from_, moves.common, strict=True):
             if own or not common:
                 cache[to, :, :filled] = cache[from_, :, :filled]

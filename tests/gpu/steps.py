@@ -33,7 +33,7 @@ def time_steps(context: Context, subject: Subject) -> None:
     decoder = runner.open_decoder(StepKind.PLAIN, max(row_counts))
     for rows in row_counts:
         steps = {
-            way: _Step(decoder._step, context.device, decoder._caches, rows, 1, graph_id)
+            way: _Step(decoder._sessions, context.device, decoder._caches, rows, 1, graph_id)
             for way, graph_id in (("replayed", next(runner._graph_ids)), ("eager", -1))
         }
         given = np.full(rows, 5), np.full(rows, _PAST, np.int32), np.full(rows, _SOURCE, np.int32)

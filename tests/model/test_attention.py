@@ -142,3 +142,16 @@ def test_the_causal_mask_shows_each_position_itself_and_what_is_before() -> None
     mask = causal_mask(3, torch.device("cpu"))
 
     assert mask.tolist() == [[[[True, False, False], [True, True, False], [True, True, True]]]]
+
+
+def test_a_window_shows_each_position_the_last_ones_up_to_itself() -> None:
+    mask = causal_mask(4, torch.device("cpu"), window=2)[0, 0].int()
+
+    assert mask.tolist() == [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
+
+
+@pytest.mark.parametrize("window", [0, 3, 4])
+def test_a_window_of_all_positions_is_none(window: int) -> None:
+    device = torch.device("cpu")
+
+    assert torch.equal(causal_mask(3, device, window), causal_mask(3, device))

@@ -9,6 +9,7 @@ import torch
 
 from export.files import write_variant
 from export.manifest import dimensions_of, special_ids_of
+from export.states import states_of
 from model.search import search
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle
@@ -80,6 +81,7 @@ def network(request: pytest.FixtureRequest, tiny_bundle: Bundle, tmp_path_factor
         tiny_bundle.manifest,
         variants=variants,
         dimensions=dimensions_of(config),
+        states=states_of(config),
         special_ids=special_ids_of(config),
         limits=Limits(max_source_tokens=12, max_target_tokens=20, max_beam_size=5),
         extra_files={SHORTLIST_FILE: describe_file(directory / SHORTLIST_FILE)},

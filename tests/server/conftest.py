@@ -25,6 +25,7 @@ from server.bundle.manifest import (
     Manifest,
     SpecialIds,
 )
+from server.bundle.states import attention_states
 from server.bundle.tokenizer import Tokenizer
 from server.models.model import Model
 from server.rpc.intake import Intake
@@ -84,6 +85,7 @@ def manifest(tokenizer_model: bytes) -> Manifest:
             vocab_size=VOCAB_SIZE, d_model=16, num_heads=2, head_dim=8, encoder_layers=1, decoder_layers=1
         ),
         special_ids=SpecialIds(pad=0, unk=1, bos=2, eos=EOS),
+        states=attention_states(1, 2, 8),
         limits=Limits(max_source_tokens=64, max_target_tokens=100, max_beam_size=8),
         tokenizer=FileFacts(sha256="0", bytes=0),
         variants={},

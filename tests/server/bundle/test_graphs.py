@@ -4,21 +4,20 @@ import pytest
 from server.bundle.graphs import (
     CONTROL_NAMES,
     ENCODER_FILE,
-    MIXERS,
     PLAIN_STEP,
     SLOT_NAMES,
     WEIGHTS_FILE,
     StepForm,
-    all_cache_names,
     cache_names,
+    cache_outputs,
     copy_rows_names,
     needed_files,
-    self_caches,
     step_controls,
     step_forms,
 )
-from server.bundle.manifest import Dimensions
+from server.bundle.states import attention_states, ssru_states
 
+ATTENTION, SSRU = attention_states(3, 2, 8), ssru_states(3, 48)
 NUM_ROWS = 5
 TOKENS, PAST = np.arange(20, 25), np.array([0, 4, 2, 4, 1], np.int32)
 SOURCE = np.array([6, 9, 6, 6, 3], np.int32)
@@ -28,31 +27,20 @@ def test_cache_names_are_key_and_value_of_each_layer() -> None:
     assert cache_names("cross", 2) == ["cross_key.0", "cross_value.0", "cross_key.1", "cross_value.1"]
 
 
-def sizes(decoder_mixer: str) -> Dimensions:
-    return Dimensions(
-        vocab_size=50,
-        d_model=48,
-        num_heads=2,
-        head_dim=8,
-        encoder_layers=1,
-        decoder_layers=3,
-        decoder_mixer=decoder_mixer,
-    )
-
-
 def test_a_step_reads_self_attention_then_cross_attention() -> None:
     own = [f"self_{part}.{layer}" for layer in range(3) for part in ("key", "value")]
 
-    assert all_cache_names(sizes("attention")) == [*own, *cache_names("cross", 3)]
-    assert all_cache_names(sizes("ssru")) == ["self_state", *cache_names("cross", 3)]
+    for states, names in ((ATTENTION, own), (SSRU, ["self_state"])):
+        outputs = cache_outputs(states, 3)
+        assert list(outputs) == [*names, *cache_names("cross", 3)]
+        assert all(found == [f"new_{name}"] for name, found in outputs.items())
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int8", "float16"])
-def test_keys_and_values_are_as_long_as_rows_and_states_are_not(dtype: str) -> None:
-    attention, ssru = (self_caches(sizes(mixer), dtype) for mixer in MIXERS)
+def test_a_window_is_written_and_then_read() -> None:
+    outputs = cache_outputs(attention_states(1, 2, 8, window=4), 1)
 
-    assert (attention.shape(5, 17), attention.dtype) == ((5, 2, 17, 8), dtype)
-    assert (ssru.shape(5, 17), ssru.dtype) == ((5, 2, 3, 48), "float32")
+    assert outputs["self_value.0"] == ["written_self_value.0", "new_self_value.0"]
+    assert outputs["cross_value.0"] == ["new_cross_value.0"]
 
 
 def test_copying_rows_takes_a_source_and_a_cache_for_each_tensor() -> None:
@@ -93,19 +81,23 @@ def test_a_cpu_has_every_form_of_the_step(variant: str, has_shortlist: bool, num
 
     assert len(set(forms)) == num_forms
     assert any(form.has_shortlist for form in forms) is has_shortlist
-    assert needed_files(variant, has_shortlist) == {ENCODER_FILE, WEIGHTS_FILE, *(form.file for form in forms)}
+    assert needed_files(variant, has_shortlist, ATTENTION) == {
+        ENCODER_FILE,
+        WEIGHTS_FILE,
+        *(form.file for form in forms),
+    }
 
 
 @pytest.mark.parametrize("has_shortlist", [False, True])
 def test_a_gpu_has_the_plain_step_and_copies_rows(has_shortlist: bool) -> None:
     assert step_forms("cuda-fp16", has_shortlist) == [PLAIN_STEP]
-    assert needed_files("cuda-fp16", has_shortlist) == {
+    assert needed_files("cuda-fp16", has_shortlist, ATTENTION) == {
         ENCODER_FILE,
         WEIGHTS_FILE,
         "decoder_step.onnx",
         "copy_rows.onnx",
     }
-    more = needed_files("cuda-fp16", has_shortlist, "ssru") - needed_files("cuda-fp16", has_shortlist)
+    more = needed_files("cuda-fp16", has_shortlist, SSRU) - needed_files("cuda-fp16", has_shortlist, ATTENTION)
     assert more == {"copy_states.onnx"}
 
 

@@ -5,6 +5,7 @@ import pytest
 from server.bundle.bundle import Bundle
 from server.bundle.languages import LanguagePair, Languages, SourceLanguage, TargetLanguage
 from server.bundle.manifest import Manifest, SearchDefaults
+from server.bundle.states import ssru_states
 from server.decoding.options import SearchRules
 
 LANGUAGES = Languages(
@@ -76,8 +77,9 @@ def test_the_rules_of_a_search_are_the_models(tiny_bundle: Bundle) -> None:
 
 def test_states_take_the_same_however_long_a_row_is(tiny_bundle: Bundle) -> None:
     manifest = tiny_bundle.manifest
-    sizes = dataclasses.replace(manifest.dimensions, decoder_mixer="ssru")
-    recurrent = dataclasses.replace(manifest, dimensions=sizes)
+    layers, width = manifest.dimensions.decoder_layers, manifest.dimensions.d_model
+    recurrent = dataclasses.replace(manifest, states=ssru_states(layers, width))
 
-    assert (manifest.state_bytes, recurrent.state_bytes) == (0, 2 * sizes.decoder_layers * sizes.d_model * 4)
+    for variant in ("cpu-int8", "cpu-fp32"):
+        assert (manifest.state_bytes(variant), recurrent.state_bytes(variant)) == (0, 2 * layers * width * 4)
     assert 2 * recurrent.position_bytes("cpu-int8") == manifest.position_bytes("cpu-int8")

@@ -53,7 +53,7 @@ def test_other_revision_is_refused_before_anything_else(directory: Path, revisio
     change_manifest(directory, lambda manifest: manifest.update(revision=revision, name=None))
 
     (fault,) = faults_of(directory)
-    assert f"revision is {revision}; this server reads revisions 4, 5, 6, 7, 8, 9 and 10" in fault
+    assert f"revision is {revision}; this server reads revisions 4, 5, 6, 7, 8, 9, 10 and 11" in fault
 
 
 def test_a_manifest_of_revision_4_is_read(tiny_bundle: Bundle, directory: Path) -> None:
@@ -61,8 +61,8 @@ def test_a_manifest_of_revision_4_is_read(tiny_bundle: Bundle, directory: Path) 
         manifest["revision"] = 4
         for name in ("languages", "source_eos", "search", "masking", "origin"):
             del manifest[name]
-        for name in ("source_vocab_size", "decoder_mixer"):
-            del manifest["dimensions"][name]
+        del manifest["states"]
+        del manifest["dimensions"]["source_vocab_size"]
         for name in ("source_language", "target_language"):
             del manifest["golden"][name]
         for name in ("source_prefix", "target_prefix"):
@@ -114,10 +114,9 @@ def test_missing_directory_is_a_fault_and_no_crash(tmp_path: Path) -> None:
         (lambda m: m["limits"].update(max_beam_size=0), "limits.max_beam_size must be in 1..16, not 0"),
         (lambda m: m["limits"].update(max_beam_size=17), "limits.max_beam_size must be in 1..16, not 17"),
         (lambda m: m["dimensions"].update(source_vocab_size=0), "source_vocab_size must be in 1..1048576, not 0"),
-        (
-            lambda m: m["dimensions"].update(decoder_mixer="lstm"),
-            "decoder_mixer must be one of attention, ssru, not lstm",
-        ),
+        (lambda m: m["dimensions"].update(decoder_mixer="ssru"), "dimensions.decoder_mixer is unknown"),
+        (lambda m: m.pop("states"), "states is missing"),
+        (lambda m: m["states"][0].update(kind="shrinking"), "states[0].kind must be one of growing, window, fixed"),
         (lambda m: m["search"].update(beam_size=17), "search.beam_size must be in 1..16, not 17"),
         (lambda m: m["search"].update(length_penalty=11), "search.length_penalty must be in 0..10, not 11"),
         (lambda m: m["masking"].update(num_placeholders=6401), "num_placeholders must be in 0..6400, not 6401"),

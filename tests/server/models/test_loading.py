@@ -12,6 +12,7 @@ import pytest
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.graphs import PLAIN_STEP
 from server.bundle.manifest import MANIFEST_FILE, Manifest, seal_manifest
+from server.bundle.states import attention_states
 from server.bundle.variants import VARIANTS
 from server.decoding.options import DecodingOptions
 from server.errors import BundleError, SettingsError
@@ -81,7 +82,9 @@ def base() -> Manifest:
     """The built-in model's manifest, with the dimensions of Transformer-base."""
     small = open_bundle(BUILTIN_BUNDLE).manifest
     return dataclasses.replace(
-        small, dimensions=dataclasses.replace(small.dimensions, num_heads=8, head_dim=64, decoder_layers=6)
+        small,
+        dimensions=dataclasses.replace(small.dimensions, num_heads=8, head_dim=64, decoder_layers=6),
+        states=attention_states(6, 8, 64),
     )
 
 

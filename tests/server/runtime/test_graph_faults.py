@@ -10,9 +10,10 @@ import onnx
 import pytest
 
 from server.bundle.bundle import Bundle
-from server.bundle.graphs import CHOSEN_NAMES, LOGITS, PLAIN_STEP, StepForm, all_cache_names, step_forms
+from server.bundle.graphs import CHOSEN_NAMES, LOGITS, PLAIN_STEP, StepForm, cache_outputs, step_forms
 from server.bundle.manifest import Dimensions
 from server.bundle.shortlist import Shortlist
+from server.bundle.states import attention_states, ssru_states
 from server.bundle.variants import VARIANTS
 from server.errors import BundleError
 from server.runtime.graph_faults import (
@@ -28,6 +29,7 @@ from tests.runners import open_host_runner
 from tests.server.runtime.conftest import field, with_file
 
 SIZES = Dimensions(vocab_size=50, d_model=16, num_heads=2, head_dim=8, encoder_layers=1, decoder_layers=1)
+STATES = attention_states(1, 2, 8)
 
 
 @dataclass
@@ -57,7 +59,7 @@ def graph_of(inputs: list[str], outputs: list[str]) -> Graph:
 
 
 def step_graph(form: StepForm) -> Graph:
-    caches = all_cache_names(SIZES)
+    caches = cache_outputs(STATES, SIZES.decoder_layers)
     outputs = [*CHOSEN_NAMES, form.projected, *(f"new_{name}" for name in caches)]
     graph = graph_of([*form.input_names, *caches], outputs)
     graph.outputs = [Tensor(t.name, ["rows", 50]) if t.name == LOGITS else t for t in graph.outputs]
@@ -209,14 +211,14 @@ def test_every_variants_type_is_known_by_the_number_that_onnx_gives_it() -> None
 def test_a_step_is_well_that_has_the_tensors_of_its_form_and_no_others(form: StepForm) -> None:
     other = StepForm(not form.has_shortlist, form.shares_slots)
 
-    assert step_faults(step_graph(form), form, SIZES) == []
-    assert step_faults(step_graph(other), form, SIZES)
+    assert step_faults(step_graph(form), form, SIZES, STATES) == []
+    assert step_faults(step_graph(other), form, SIZES, STATES)
 
 
 def test_a_step_of_fewer_layers_lacks_their_caches() -> None:
     deeper = dataclasses.replace(SIZES, decoder_layers=2)
 
-    faults = step_faults(step_graph(PLAIN_STEP), PLAIN_STEP, deeper)
+    faults = step_faults(step_graph(PLAIN_STEP), PLAIN_STEP, deeper, attention_states(2, 2, 8))
 
     assert [fault for fault in faults if "input" in fault] == [
         "the graph lacks input self_key.1",
@@ -232,25 +234,24 @@ def test_a_cache_of_another_shape_is_named_with_both(shape: list[int | str]) -> 
     graph = step_graph(PLAIN_STEP)
     graph.inputs[-1].shape = shape
 
-    assert step_faults(graph, PLAIN_STEP, SIZES) == [
+    assert step_faults(graph, PLAIN_STEP, SIZES, STATES) == [
         f"input cross_value.0 is {shape}, by the manifest it is [rows, 2, positions, 8]"
     ]
 
 
 @pytest.mark.parametrize("shape", [["rows", 2, 3, 16], ["rows", 2, "layers", 16], ["rows", 1, 1, 16], ["rows", 2, 1]])
 def test_states_of_another_shape_are_named_with_both(shape: list[int | str]) -> None:
-    sizes = dataclasses.replace(SIZES, decoder_mixer="ssru")
     names = [
         name for name in step_graph(PLAIN_STEP).inputs if "self_key" not in name.name and "self_value" not in name.name
     ]
     graph = step_graph(PLAIN_STEP)
     graph.inputs = [*names, Tensor("self_state", ["rows", 2, 1, 16])]
     graph.outputs.append(Tensor("new_self_state", []))
-    assert step_faults(graph, PLAIN_STEP, sizes) == []
+    assert step_faults(graph, PLAIN_STEP, SIZES, ssru_states(1, 16)) == []
 
     graph.inputs[-1].shape = shape
 
-    assert step_faults(graph, PLAIN_STEP, sizes) == [
+    assert step_faults(graph, PLAIN_STEP, SIZES, ssru_states(1, 16)) == [
         f"input self_state is {shape}, by the manifest it is [rows, 2, 1, 16]"
     ]
 
@@ -258,7 +259,7 @@ def test_states_of_another_shape_are_named_with_both(shape: list[int | str]) -> 
 def test_logits_of_another_vocabulary_are_named_with_both() -> None:
     wider = dataclasses.replace(SIZES, vocab_size=51)
 
-    assert step_faults(step_graph(PLAIN_STEP), PLAIN_STEP, wider) == [
+    assert step_faults(step_graph(PLAIN_STEP), PLAIN_STEP, wider, STATES) == [
         "output logits is ['rows', 50], by the manifest it is [rows, 51]"
     ]
 
@@ -292,5 +293,5 @@ def test_graph_of_other_dimensions_is_a_bundle_error(tiny_bundle: Bundle) -> Non
     wide = dataclasses.replace(manifest.dimensions, num_heads=2, head_dim=16)
     bundle = dataclasses.replace(tiny_bundle, manifest=dataclasses.replace(manifest, dimensions=wide))
 
-    with pytest.raises(BundleError, match=r"self_key.0 is .*, by the manifest it is \[rows, 2, positions, 16\]"):
+    with pytest.raises(BundleError, match=r"cross_key.0 is .*, by the manifest it is \[rows, 2, positions, 16\]"):
         open_host_runner(bundle)

@@ -16,7 +16,7 @@ def test_caches_are_of_the_variants_type(tiny_bundle: Bundle, variant: str, dtyp
     runner = open_host_runner(tiny_bundle, variant)
     cache = runner.open_decoder(StepKind.PLAIN, max_rows=2).cache
 
-    tensors = [*encode_one(runner, 7), *cache.self_attention, *cache.cross_attention]
+    tensors = [*encode_one(runner, 7), *cache.states, *cache.cross_attention]
     assert {tensor.dtype.name for tensor in tensors} == {dtype}
 
 
@@ -41,7 +41,7 @@ def test_step_writes_its_position_of_the_cache_and_no_other(host_runner: HostRun
 
     decoder.step(StepInputs(np.array([2, 7]), past, np.array([5, 5], np.int32), 1))
 
-    for tensor in decoder.cache.self_attention:
+    for tensor in decoder.cache.states:
         written = np.abs(tensor.astype(float)).sum(axis=(1, 3)) > 0  # [rows, positions]
         assert np.argwhere(written).tolist() == [[0, 0], [1, 4]]
 

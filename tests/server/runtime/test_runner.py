@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from server.bundle.bundle import Bundle
-from server.bundle.graphs import all_cache_names
+from server.bundle.graphs import cache_outputs
 from server.errors import BundleError
 from server.network import StepInputs, StepKind
 from server.runtime.runner import DeviceRunner, HostRunner, open_runner
@@ -64,7 +64,13 @@ def test_logits_for_proofs_are_those_that_the_decoder_chooses_by(host_runner: Ho
     ids, past, lengths = np.array([2]), np.zeros(1, np.int32), np.array([length], np.int32)
     sizes = host_runner.dimensions
     self_attention = [np.zeros((1, sizes.num_heads, 1, sizes.head_dim), np.float32)] * 2 * sizes.decoder_layers
-    caches = dict(zip(all_cache_names(sizes), [*self_attention, *encode_one(host_runner, length)], strict=True))
+    caches = dict(
+        zip(
+            cache_outputs(host_runner.sessions.states, sizes.decoder_layers),
+            [*self_attention, *encode_one(host_runner, length)],
+            strict=True,
+        )
+    )
 
     logits, *written = (output.astype(float) for output in host_runner.step_logits(ids, past, lengths, caches))
     top_ids, values = decoder.step(StepInputs(ids, past, lengths, 8, with_log_probs=False))
@@ -72,5 +78,5 @@ def test_logits_for_proofs_are_those_that_the_decoder_chooses_by(host_runner: Ho
     assert logits.shape == (1, sizes.vocab_size)
     assert np.argsort(-logits[0])[:8].tolist() == top_ids[0].tolist()
     np.testing.assert_allclose(np.sort(logits[0])[::-1][:8], values[0], atol=1e-5)  # float32, other buffers
-    for tensor, cached in zip(written, decoder.cache.self_attention, strict=True):
+    for tensor, cached in zip(written, decoder.cache.states, strict=True):
         np.testing.assert_allclose(tensor[:, :, :1], cached[:1, :, :1].astype(float), atol=1e-5)

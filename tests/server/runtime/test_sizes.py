@@ -1,6 +1,7 @@
 import pytest
 
 from server.bundle.manifest import Dimensions, Limits
+from server.bundle.states import attention_states
 from server.runtime.sizes import cache_shapes, fits, round_up
 
 
@@ -20,7 +21,7 @@ def test_caches_of_a_device_are_as_long_as_the_longest_sentence() -> None:
     sizes = Dimensions(vocab_size=100, d_model=64, num_heads=4, head_dim=16, encoder_layers=2, decoder_layers=3)
     limits = Limits(max_source_tokens=30, max_target_tokens=20, max_beam_size=4)
 
-    shapes = cache_shapes(sizes, limits, "float16", max_rows=8)
+    shapes = cache_shapes(attention_states(3, 4, 16), sizes, limits, "float16", max_rows=8)
 
     assert len(shapes) == 12
     assert set(shapes.values()) == {((8, 4, 20, 16), "float16"), ((8, 4, 30, 16), "float16")}
