@@ -29,10 +29,9 @@ logger = logging.getLogger(__name__)
 
 _BACKGROUND_TIME = 0.1  # of the foreground's: half, and a flood beside busy tenants stalls; twice, and they notice it
 _BACKGROUND_ROWS = 0.25  # of a lane's limits: half, and floods get less done; twice, and the foreground waits for them
-# The same, once the lane has had no foreground for `_ALONE_SECONDS`. Half of the rows, and a bulk call alone takes a
-# tenth longer; all of them, and the next request finds no row. Half of the time, and requests that come now and then
-# find long steps; twice, and a bulk call beside such requests takes longer.
-_ALONE_ROWS, _ALONE_SECONDS = 0.75, 1.0
+# After so long without a foreground, the background has `LaneLimits.alone_share` of the rows. Half, and requests that
+# come now and then find long steps; twice, and a bulk call beside such requests takes longer.
+_ALONE_SECONDS = 1.0
 
 
 class LaneState(enum.Enum):
@@ -216,7 +215,7 @@ class Lane:
             return [], False
         share = 1.0
         if is_background:
-            share = _BACKGROUND_ROWS if self._clock() < self._foreground_until else _ALONE_ROWS
+            share = _BACKGROUND_ROWS if self._clock() < self._foreground_until else self._limits.alone_share
         limits = self._limits.beside(_footprint(self._foreground if is_background else self._background), share)
         longest = max(max(batch.plan.longest()) for batch in batches)
         return self._dispatch.take(limits, _footprint(batches), longest, is_background=is_background)
