@@ -1,11 +1,47 @@
-"""The decoder step's two attentions over caches, for `export.graphs`."""
+"""Attention without caches, and the decoder step's two over caches, for `export.graphs`."""
 
 import numpy as np
+import onnx
 
 from export.graph import Graph
 from model.attention import MultiHeadAttention
-from model.config import TransformerConfig
+from model.config import StackConfig, TransformerConfig
 from server.bundle.graphs import SLOT_ROWS
+
+
+class MutualAttention:
+    """Adds one `GroupQueryAttention` after the other in which all positions of a row see each other.
+
+    Args:
+        graph: with rows of positions, as [B * S, M].
+        stack: of the layers.
+        shape: int64 [2], B and S.
+        lengths: int32 [B], how many positions of each row count.
+    """
+
+    def __init__(self, graph: Graph, stack: StackConfig, shape: str, lengths: str) -> None:
+        self._graph = graph
+        self._stack = stack
+        self._width = stack.num_heads * stack.head_dim
+        self._shape = graph.node("Concat", [shape, graph.constant([3 * self._width])], axis=0)
+        last = graph.node("Sub", [lengths, graph.constant(1, np.int32)])
+        total = graph.node("Slice", [shape, graph.constant([1]), graph.constant([2])])
+        self._lengths = [last, graph.node("Cast", [total], to=onnx.TensorProto.INT32)]
+
+    def __call__(self, name: str, x: str, attention: MultiHeadAttention) -> str:
+        """Adds the attention of one layer, from [B * S, M] to the context of the same shape."""
+        graph = self._graph
+        qkv = graph.linear(f"{name}.qkv", x, attention.qkv.weight, attention.qkv.bias)
+        context = graph.node_of_many(
+            "GroupQueryAttention",
+            [graph.node("Reshape", [qkv, self._shape]), "", "", "", "", *self._lengths],
+            [f"{name}.context", f"{name}.keys", f"{name}.values"],  # the kernel returns a cache; nobody reads it
+            domain="com.microsoft",
+            num_heads=self._stack.num_heads,
+            kv_num_heads=self._stack.num_heads,
+            causal=0,
+        )
+        return graph.reshape(context, [-1, self._width])
 
 
 class SelfAttention:

@@ -41,6 +41,28 @@ def calibrate(directory: Path, sources: list[list[int]], targets: list[list[int]
     return calibration.ranges
 
 
+def calibrate_one_pass(path: Path, sources: list[list[int]]) -> dict[str, NDArray[np.float32]]:
+    """Returns the largest magnitude of each of `linear_inputs` of the graph of a one-pass network.
+
+    Args:
+        path: of the float32 graph, as `export.files.save_graphs` writes it.
+        sources: token ids with eos.
+    """
+    graph = _Watched(path)
+    ranges: dict[str, NDArray[np.float32]] = {}
+    unread = {"top_k": np.array([1]), "with_log_probs": np.array([False])}  # by what is watched
+    for start in range(0, len(sources), _BATCH):
+        some = sources[start : start + _BATCH]
+        source_ids, lengths = pad(some, 0).numpy(), np.array([len(ids) for ids in some], np.int32)
+        is_real = (np.arange(source_ids.shape[1]) < lengths[:, None]).ravel()
+        tensors = graph.run({"source_ids": source_ids, "source_lengths": lengths, **unread})
+        for name in graph.names:
+            rows = tensors[name].reshape(-1, tensors[name].shape[-1])
+            largest = np.abs(rows[is_real.repeat(len(rows) // len(is_real))]).max()  # one or two rows a source token
+            ranges[name] = np.maximum(ranges.get(name, largest), largest)
+    return ranges
+
+
 def with_mixed(
     sources: list[list[int]], targets: list[list[int]], max_tokens: int
 ) -> tuple[list[list[int]], list[list[int]]]:

@@ -1,20 +1,20 @@
 """The beginning of a graph: the embedding of a side's tokens and positions, for `export.graphs`."""
 
 from export.graph import Graph
-from model.transformer import Transformer
+from model.transformer import Network, Transformer
 from server.bundle.graphs import EMBEDDING
 
 _SOURCE, _TARGET = "source_embedding", "target_embedding"
 TABLES = (EMBEDDING, _SOURCE, _TARGET)  # names of the token embeddings that a graph may have
 
 
-def embed_source(graph: Graph, model: Transformer, ids: str, length: str) -> str:
+def embed_source(graph: Graph, model: Network, ids: str, length: str) -> str:
     """Adds what the encoder begins with, from ids [B, S] to [B, S, M]; `length` is S, [1]."""
     table = graph.weight("positions", model.source_positions)
     positions = graph.node("Slice", [table, graph.constant([0]), length, graph.constant([0])])
     name = _SOURCE if model.source_embedding else _target_name(model)
     embedded = graph.node("Add", [_embed(graph, model, name, ids), positions], "encoder.input")
-    return _normalise(graph, model, "encoder", embedded)
+    return normalise_embedded(graph, model, "encoder", embedded)
 
 
 def embed_target(graph: Graph, model: Transformer, ids: str, past_lengths: str) -> str:
@@ -22,23 +22,24 @@ def embed_target(graph: Graph, model: Transformer, ids: str, past_lengths: str) 
     table = graph.weight("positions", model.target_positions)
     position = graph.node("Gather", [table, past_lengths])
     embedded = graph.node("Add", [_embed(graph, model, _target_name(model), ids), position], "decoder.input")
-    return _normalise(graph, model, "decoder", embedded)
+    return normalise_embedded(graph, model, "decoder", embedded)
 
 
-def _target_name(model: Transformer) -> str:
+def normalise_embedded(graph: Graph, model: Network, side: str, x: str) -> str:
+    """Adds the norm behind the sum of embedding and position of "encoder" or "decoder", if the model has one."""
+    if not model.config.embedding_norm:
+        return x
+    norm = model.encoder_embedding_norm if side == "encoder" else model.decoder_embedding_norm
+    return graph.layer_norm(f"{side}.embedding_norm", x, norm)
+
+
+def _target_name(model: Network) -> str:
     return EMBEDDING if model.config.tied_output else _TARGET
 
 
-def _embed(graph: Graph, model: Transformer, name: str, ids: str) -> str:
+def _embed(graph: Graph, model: Network, name: str, ids: str) -> str:
     weight = model.source_tokens if name == _SOURCE else model.embedding.tokens.weight
     tokens = graph.node("Gather", [graph.weight(name, weight), ids], "embedded")
     if not model.config.scale_embedding:
         return tokens
     return graph.node("Mul", [tokens, graph.constant(model.embedding.scale, graph.dtype)])
-
-
-def _normalise(graph: Graph, model: Transformer, side: str, x: str) -> str:
-    if not model.config.embedding_norm:
-        return x
-    norm = model.encoder_embedding_norm if side == "encoder" else model.decoder_embedding_norm
-    return graph.layer_norm(f"{side}.embedding_norm", x, norm)

@@ -30,8 +30,8 @@ from export.heads import measure_heads, report
 from model.checkpoint import Checkpoint, load_checkpoint
 from model.command import parse
 from model.data import read_corpus
+from model.families import FAMILIES
 from model.recipe import CorpusConfig
-from model.search import default_max_tokens, search
 
 BATCH_SENTENCES = 64
 
@@ -84,7 +84,8 @@ def translate_by_checkpoint(path: Path, sources: list[str], beam_size: int) -> l
         ValueError: it is not a checkpoint.
     """
     checkpoint = load_checkpoint(path)
-    model, eos_id = checkpoint.build_model(), checkpoint.config.eos_id
+    model, eos_id = checkpoint.build_network(), checkpoint.config.eos_id
+    family = FAMILIES[checkpoint.config.family]
     tokenizer = sentencepiece.SentencePieceProcessor(model_proto=checkpoint.tokenizer)
     limit = checkpoint.config.max_positions
     encoded = [[*ids[: limit - 1], eos_id] for ids in tokenizer.encode(sources)]
@@ -92,10 +93,8 @@ def translate_by_checkpoint(path: Path, sources: list[str], beam_size: int) -> l
     texts = [""] * len(encoded)
     for start in range(0, len(order), BATCH_SENTENCES):
         chosen = order[start : start + BATCH_SENTENCES]
-        limits = [default_max_tokens(len(encoded[i]), limit) for i in chosen]
-        results = search(model, [encoded[i] for i in chosen], beam_size=beam_size, max_tokens=limits)
-        for i, hypotheses in zip(chosen, results, strict=True):
-            texts[i] = tokenizer.decode(hypotheses[0].ids)
+        for i, ids in zip(chosen, family.translate(model, [encoded[i] for i in chosen], beam_size), strict=True):
+            texts[i] = tokenizer.decode(ids)
     return texts
 
 

@@ -17,14 +17,14 @@ import onnx
 import torch
 from numpy.typing import DTypeLike
 
-from export.attention import CrossAttention, SelfAttention
+from export.attention import CrossAttention, MutualAttention, SelfAttention
 from export.embedding import embed_source, embed_target
 from export.graph import Graph
 from export.projection import choose_among_all, choose_among_candidates
 from export.recurrent import RecurrentStates
 from model.attention import MultiHeadAttention
 from model.config import Activation, TransformerConfig
-from model.transformer import QUICK_GELU, Layer, Transformer
+from model.transformer import QUICK_GELU, Layer, Network, Transformer
 from server.bundle.graphs import PLAIN_STEP, SSRU, StepForm, cache_names, self_caches
 
 
@@ -38,36 +38,13 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
 
 def draw_encoder(model: Transformer, dtype: DTypeLike = np.float32) -> Graph:
     """Draws what `encoder_graph` builds; in float32 its initializers are views of the model's weights."""
-    config, stack = model.config, model.config.encoder
+    config = model.config
     graph = Graph("encoder", dtype)
     ids = graph.input("source_ids", np.int64, ["rows", "source"])
     lengths = graph.input("source_lengths", np.int32, ["rows"])
     shape = graph.node("Shape", [ids])
-    length = graph.node("Slice", [shape, graph.constant([1]), graph.constant([2])])
-    packed_shape = graph.node("Concat", [shape, graph.constant([3 * stack.num_heads * stack.head_dim])], axis=0)
     split_shape = graph.node("Concat", [shape, graph.constant([config.num_heads, config.head_dim])], axis=0)
-    last = graph.node("Sub", [lengths, graph.constant(1, np.int32)])
-    total = graph.node("Cast", [length], to=onnx.TensorProto.INT32)
-    x = graph.reshape(embed_source(graph, model, ids, length), [-1, config.d_model])
-
-    def attend(name: str, x: str, attention: MultiHeadAttention) -> str:
-        qkv = graph.linear(f"{name}.qkv", x, attention.qkv.weight, attention.qkv.bias)
-        qkv = graph.node("Reshape", [qkv, packed_shape])
-        context = graph.node_of_many(
-            "GroupQueryAttention",
-            [qkv, "", "", "", "", last, total],
-            [f"{name}.context", f"{name}.keys", f"{name}.values"],  # the kernel returns a cache; nobody reads it
-            domain="com.microsoft",
-            num_heads=stack.num_heads,
-            kv_num_heads=stack.num_heads,
-            causal=0,
-        )
-        return graph.reshape(context, [-1, stack.num_heads * stack.head_dim])
-
-    for i, layer in enumerate(model.encoder):
-        x = _layer(graph, f"encoder.{i}", x, layer, attend, None)
-    if stack.has_final_norm:
-        x = graph.layer_norm("encoder.norm", x, model.encoder_norm)
+    x = encode(graph, model, ids, shape, lengths)
     for i, layer in enumerate(model.decoder):
         _, *weights = layer.cross_attention.qkv.weight.chunk(3)
         _, *biases = layer.cross_attention.qkv.bias.chunk(3)
@@ -77,6 +54,17 @@ def draw_encoder(model: Transformer, dtype: DTypeLike = np.float32) -> Graph:
             graph.node("Transpose", [heads], f"cross_{part}.{i}", perm=[0, 2, 1, 3])
             graph.output(f"cross_{part}.{i}", dtype, ["rows", config.num_heads, "source", config.head_dim])
     return graph
+
+
+def encode(graph: Graph, model: Network, ids: str, shape: str, lengths: str) -> str:
+    """Adds the encoder, from ids int64 [B, S], their shape and int32 lengths [B], to its output [B * S, M]."""
+    stack = model.config.encoder
+    length = graph.node("Slice", [shape, graph.constant([1]), graph.constant([2])])
+    attend = MutualAttention(graph, stack, shape, lengths)
+    x = graph.reshape(embed_source(graph, model, ids, length), [-1, model.config.d_model])
+    for i, layer in enumerate(model.encoder):
+        x = draw_layer(graph, f"encoder.{i}", x, layer, attend, None)
+    return graph.layer_norm("encoder.norm", x, model.encoder_norm) if stack.has_final_norm else x
 
 
 def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm = PLAIN_STEP) -> onnx.ModelProto:
@@ -118,7 +106,7 @@ def draw_step(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm 
     mix = states or SelfAttention(graph, config, past_lengths, self_total)
     attend_cross = CrossAttention(graph, config, x, source_lengths, source_total, form.shares_slots)
     for i, layer in enumerate(model.decoder):
-        x = _layer(graph, f"decoder.{i}", x, layer, mix, attend_cross)
+        x = draw_layer(graph, f"decoder.{i}", x, layer, mix, attend_cross)
     if config.decoder.has_final_norm:
         x = graph.layer_norm("decoder.norm", x, model.decoder_norm)
     choose = choose_among_candidates if form.has_shortlist else choose_among_all
@@ -168,7 +156,9 @@ def _caches(config: TransformerConfig, kind: str) -> list[tuple[str, list[str | 
     return [(name, shape) for name in cache_names(kind, config.decoder_layers)]
 
 
-def _layer(graph: Graph, name: str, x: str, layer: Layer, mix: Any, attend_cross: Any) -> str:
+def draw_layer(graph: Graph, name: str, x: str, layer: Layer, mix: Any, attend_cross: Any) -> str:
+    """Adds a layer from x [rows, M] to the same shape; `mix` adds what mixes positions, `attend_cross` may be None."""
+
     def residual(part: str, x: str, norm: torch.nn.LayerNorm, update: Any) -> str:
         if layer.is_pre_norm:
             return graph.node("Add", [x, update(graph.layer_norm(f"{name}.{part}.norm", x, norm))])

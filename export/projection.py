@@ -6,7 +6,7 @@ import torch
 from onnx import numpy_helper
 
 from export.graph import Graph
-from model.transformer import Transformer
+from model.transformer import Network, Transformer
 from server.bundle.graphs import CANDIDATES, COLUMNS, EMBEDDING, LOGITS, MAX_BEAM_SIZE, PRODUCTS
 
 MAX_TOP_K = 2 * MAX_BEAM_SIZE  # best tokens that a step can return
@@ -19,19 +19,23 @@ CANDIDATE_LOGITS = "candidate_logits"  # of all rows, one after the other
 
 def choose_among_all(graph: Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
     """Adds the projection to the whole vocabulary, and the best tokens."""
-    vocab_size = model.config.vocab_size
+    logits = project(graph, model, x)
+    graph.output(logits, np.float32, ["rows", model.config.vocab_size])
+    values, columns = best_of_all(graph, logits, model.config.vocab_size, top_k)
+    add_log_probs(graph, logits, values, columns, with_log_probs)
+
+
+def best_of_all(graph: Graph, logits: str, vocab_size: int, top_k: str) -> tuple[str, str]:
+    """Returns the k best of logits [B, V], and, as `top_ids`, their tokens; best first."""
     block = block_size(vocab_size)
-    logits = _logits(graph, model, x)
-    graph.output(logits, np.float32, ["rows", vocab_size])
     if vocab_size % block == 0:
-        values, columns = _best_of_blocks(graph, logits, block, top_k, "top_ids")
-    elif graph.dtype == np.float32:
-        values, columns = _best_of_uneven_blocks(graph, logits, block, top_k, vocab_size)
-    else:  # CUDA's MaxPool wants a library of its own
-        pads = graph.constant([0, 0, 0, -vocab_size % block])
-        padded = graph.node("Pad", [logits, pads, graph.constant(-np.inf, np.float32)])
-        values, columns = _best_of_blocks(graph, padded, block, top_k, "top_ids")
-    _add_log_probs(graph, logits, values, columns, with_log_probs)
+        return _best_of_blocks(graph, logits, block, top_k, "top_ids")
+    if graph.dtype == np.float32:
+        return _best_of_uneven_blocks(graph, logits, block, top_k, vocab_size)
+    # CUDA's MaxPool wants a library of its own.
+    pads = graph.constant([0, 0, 0, -vocab_size % block])
+    padded = graph.node("Pad", [logits, pads, graph.constant(-np.inf, np.float32)])
+    return _best_of_blocks(graph, padded, block, top_k, "top_ids")
 
 
 def block_size(vocab_size: int) -> int:
@@ -75,7 +79,7 @@ def choose_among_candidates(graph: Graph, model: Transformer, x: str, top_k: str
     none = graph.constant(-np.inf, np.float32)
     logits = graph.node("Where", [is_candidate, graph.node("Reshape", [gathered, shape]), none], LOGITS)
     values, chosen = _best_of_blocks(graph, logits, SHORTLIST_BLOCK, top_k, "top_candidates")
-    _add_log_probs(graph, logits, values, chosen, with_log_probs)
+    add_log_probs(graph, logits, values, chosen, with_log_probs)
     graph.node("Gather", [ids, graph.node("GatherElements", [candidates, chosen], axis=1)], "top_ids")
 
 
@@ -87,7 +91,8 @@ def _candidate_biases(graph: Graph, bias: torch.Tensor, ids: str, candidates: st
     return graph.node("GatherElements", [of_columns, candidates], axis=1)
 
 
-def _logits(graph: Graph, model: Transformer, x: str) -> str:
+def project(graph: Graph, model: Network, x: str) -> str:
+    """Returns the logits [B, V], in float32, of what the model's last layer returns [B, M]."""
     factors = [x, graph.weight(EMBEDDING, model.output_weight)]
     if model.output_bias is not None:
         factors.append(graph.weight("output_bias", model.output_bias))
@@ -131,12 +136,13 @@ def _best_of_uneven_blocks(graph: Graph, logits: str, block: int, top_k: str, vo
     return values, graph.node("GatherElements", [columns, places], "top_ids", axis=1)
 
 
-def _add_log_probs(graph: Graph, logits: str, values: str, columns: str, with_log_probs: str) -> None:
-    """Adds the log-probabilities of the best values, and declares what a step has chosen."""
+def add_log_probs(graph: Graph, logits: str, values: str, columns: str, with_log_probs: str) -> str:
+    """Adds the log-probabilities of the best values, declares what is chosen, and returns what it took off a logit."""
     log_total = _log_sum_exp(graph, logits, values, columns, with_log_probs)
     graph.node("Sub", [values, log_total], "top_log_probs")
     graph.output("top_ids", np.int64, ["rows", "k"])
     graph.output("top_log_probs", np.float32, ["rows", "k"])
+    return log_total
 
 
 def _log_sum_exp(graph: Graph, logits: str, values: str, columns: str, condition: str) -> str:

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from model.config import TransformerConfig
+from model.families import FAMILIES
 from model.files import opened, replacing
-from model.transformer import Transformer
+from model.transformer import Network, Transformer
 
 FORMAT = 1  # raised whenever a weight is renamed
 # What `torch.load` and a look at its answer raise for files that are damaged, or hold something else.
@@ -37,11 +38,18 @@ class Checkpoint:
     tokenizer: bytes
     facts: dict[str, Any] = field(default_factory=dict)
 
+    def build_network(self) -> Network:
+        """Returns the model in evaluation mode, float32, of whatever family."""
+        network = FAMILIES[self.config.family].network(self.config)
+        network.load_state_dict({name: weight.float() for name, weight in self.weights.items()})
+        return network.eval()
+
     def build_model(self) -> Transformer:
-        """Returns the model in evaluation mode, float32."""
-        model = Transformer(self.config)
-        model.load_state_dict({name: weight.float() for name, weight in self.weights.items()})
-        return model.eval()
+        """Returns a model of the family "transformer", as `build_network`. Raises ValueError for one of another."""
+        network = self.build_network()
+        if not isinstance(network, Transformer):
+            raise ValueError(f'the model is of the family "{self.config.family}", not "transformer"')
+        return network
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:

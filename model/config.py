@@ -7,6 +7,7 @@ Norm = Literal["post", "pre"]
 Activation = Literal["relu", "silu", "gelu", "quick_gelu"]
 Positions = Literal["sinusoidal", "learned", "table"]
 Mixer = Literal["attention", "ssru"]
+FamilyName = Literal["transformer", "one_pass"]
 
 # No network has as much. Far larger numbers would keep a program at work for ever before the memory is full.
 _MAX_SIZE = 1 << 20  # of vocabularies, widths, heads and positions
@@ -36,6 +37,7 @@ class TransformerConfig:
     """Shape of a Transformer ("Attention Is All You Need", arXiv:1706.03762), and of what others have made of it.
 
     Attributes:
+        family: "transformer", or "one_pass": all words at once (see `model.one_pass`).
         vocab_size: entries of the joint vocabulary, or of the target's if there is a `source_vocab_size`.
         source_vocab_size: entries of the source's vocabulary, whose embedding is then one of its own.
         d_model: width M of every layer's input and output.
@@ -43,12 +45,13 @@ class TransformerConfig:
         encoder_num_heads: of the encoder; by default `num_heads`.
         head_width: of each head, a multiple of 8; by default d_model / heads.
         encoder_layers: of the encoder.
-        decoder_layers: of the decoder, into which serving time goes.
+        decoder_layers: of the decoder, into which serving time goes; shaped as the encoder's in a one-pass network.
         ffn_dim: width of the hidden layer of the position-wise feed-forward network.
         encoder_ffn_dim: the same in the encoder; by default `ffn_dim`.
         dropout: probability in [0, 1) on embeddings and on what a sub-layer adds to the residual sum.
         inner_dropout: probability in [0, 1) on attention weights and hidden activations; by default `dropout`.
-        max_positions: longest sequence in tokens, source or target, that the position tables cover.
+        max_positions: longest sequence in tokens, source or target, that the position tables cover. A translation in
+            one pass may have twice as many.
         norm: "post" normalises after the residual sum (the paper), "pre" before each sub-layer.
         encoder_norm: the same in the encoder; by default `norm`.
         final_norm: normalise what the last layer returns, on both sides; by default on those that are pre-norm.
@@ -62,10 +65,11 @@ class TransformerConfig:
         decoder_mixer: what brings earlier target tokens to a position: "attention", or "ssru" (see `model.recurrent`).
         pad_id: fills sources, none of which has it.
         unk_id: stands for what the vocabulary does not have.
-        bos_id: what the decoder starts with.
+        bos_id: what the decoder starts with; the blank of a one-pass network, whose translations have no beginning.
         eos_id: ends sources and translations.
     """
 
+    family: FamilyName = "transformer"
     vocab_size: int
     source_vocab_size: int | None = None
     d_model: int = 512
@@ -102,7 +106,15 @@ class TransformerConfig:
                 faults.append(f"{name} must be in [0, 1), not {probability}")
         if not 0 < self.layer_norm_eps <= 1:
             faults.append(f"layer_norm_eps must be over 0 and at most 1, not {self.layer_norm_eps}")
-        kinds = {"norm": Norm, "activation": Activation, "positions": Positions, "decoder_mixer": Mixer}
+        if self.family == "one_pass" and self.decoder_mixer != "attention":
+            faults.append(f'decoder_mixer must be "attention" where family is "one_pass", not "{self.decoder_mixer}"')
+        kinds = {
+            "family": FamilyName,
+            "norm": Norm,
+            "activation": Activation,
+            "positions": Positions,
+            "decoder_mixer": Mixer,
+        }
         choices = {name: get_args(kind) for name, kind in kinds.items()}
         choices["encoder_norm"] = (*choices["norm"], None)
         faults += [f"{n} must be one of {c}, not {v!r}" for n, c in choices.items() if (v := getattr(self, n)) not in c]

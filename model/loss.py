@@ -26,11 +26,22 @@ def smoothed_cross_entropy(
 
     Source: the chunks are those of "Cut Your Losses" (arXiv:2411.09009).
     """
-    if bias is not None:
-        states = torch.cat([states, torch.ones_like(states[:, :1])], dim=1)
-        weight = torch.cat([weight, bias[:, None]], dim=1)
+    states, weight = with_bias(states, weight, bias)
     loss: Tensor = _SmoothedCrossEntropy.apply(states, weight, targets, smoothing)  # type: ignore[no-untyped-call]
     return loss
+
+
+def with_bias(states: Tensor, weight: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Returns states [..., M] and a projection [V, M]; a bias [V], if there is one, becomes one more column of both."""
+    if bias is None:
+        return states, weight
+    ones = torch.ones_like(states[..., :1])
+    return torch.cat([states, ones], dim=-1), torch.cat([weight, bias[:, None]], dim=1)
+
+
+def chunk_rows(states: Tensor, row_scores: int) -> int:
+    """Returns how many rows of `row_scores` scores each are made at a time."""
+    return max(1, (_GPU_CHUNK_ELEMENTS if states.is_cuda else CHUNK_ELEMENTS) // row_scores)
 
 
 class _SmoothedCrossEntropy(torch.autograd.Function):
@@ -39,7 +50,7 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         vocab_size = weight.shape[0]
         states_gradient, weight_gradient = torch.empty_like(states), torch.zeros_like(weight)
         loss = torch.zeros((), device=states.device)
-        rows = max(1, (_GPU_CHUNK_ELEMENTS if states.is_cuda else CHUNK_ELEMENTS) // vocab_size)
+        rows = chunk_rows(states, vocab_size)
         for start in range(0, states.shape[0], rows):
             chunk, target = states[start : start + rows], targets[start : start + rows, None]
             scores = (chunk @ weight.t()).float()

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from model.recipe import TrainingConfig
-from model.transformer import Transformer
+from model.transformer import Network
 
 MUON_MOMENTUM = 0.95
 _POLYNOMIAL = (3.4445, -4.7750, 2.0315)  # five rounds of it bring singular values of 0.01 to 1 near 1
@@ -24,7 +24,7 @@ class Optimizer:
     Source: "Muon is Scalable for LLM Training" (arXiv:2502.16982), whose scale lets both share one learning rate.
     """
 
-    def __init__(self, model: Transformer, training: TrainingConfig) -> None:
+    def __init__(self, model: Network, training: TrainingConfig) -> None:
         self._training = training
         self._d_model = model.config.d_model
         named = list(model.named_parameters())

@@ -13,6 +13,8 @@ from model.recipe import Recipe
 
 _MAY_CHANGE = ("dropout", "inner_dropout")  # of a model under way; whatever else shapes it may not
 
+_NOT_OF_ENCODERS = ("family", "decoder_layers", "decoder_mixer", "output_bias")
+
 
 def save_run(path: Path, recipe: Recipe, state: dict[str, Any]) -> None:
     """Writes a run's state whole or not at all.
@@ -52,6 +54,8 @@ def load_run(path: Path, recipe: Recipe) -> dict[str, Any]:
 def load_pretrained(path: Path, recipe: Recipe) -> Checkpoint:
     """Reads a trained model, of any languages, for a run that begins with its weights and vocabulary.
 
+    A model of another family must have the recipe's encoder.
+
     Raises:
         OSError: it cannot be read.
         ValueError: it is no checkpoint, its weights are not those of its network, or that is not the recipe's: every
@@ -59,11 +63,13 @@ def load_pretrained(path: Path, recipe: Recipe) -> Checkpoint:
     """
     checkpoint = load_checkpoint(path)
     model = dataclasses.asdict(checkpoint.config)
+    if checkpoint.config.family != recipe.model.family:
+        model = {name: value for name, value in model.items() if name not in _NOT_OF_ENCODERS}
     if differences := list(_differences({"model": model}, dataclasses.asdict(recipe))):
         advice = f"{path} is another network; take its [model], or train without it"
         raise ValueError("\n".join([advice, *(f"{path}: {difference}" for difference in differences)]))
     try:
-        checkpoint.build_model()
+        checkpoint.build_network()
     except FOREIGN as error:
         raise ValueError(f"{path} has not the weights of its network: {first_line(error)}") from error
     return checkpoint

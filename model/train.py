@@ -1,4 +1,4 @@
-"""`babelserve-train RECIPE --data DIR --out DIR`: trains a model by teacher forcing and leaves checkpoints.
+"""`babelserve-train RECIPE --data DIR --out DIR`: trains a model and leaves checkpoints.
 
 In the output directory: `final.pt` (in float16; the average of the last checkpoints, or the best one where that scores
 higher on the dev set), `best.pt`, `step-N.pt`, `state.pt` (all that a restart needs to go on with the same losses),
@@ -29,6 +29,7 @@ from model.augment import Augmentation, Pair
 from model.checkpoint import Checkpoint
 from model.command import parse, told
 from model.data import Corpus, epoch_pairs, has_examples, read_corpus, without_held_out, word_classes
+from model.families import FAMILIES
 from model.files import hold_folder, read_whole, replacing
 from model.memory import keep_freed_memory, known_memory_errors, memory_bytes
 from model.processes import joined, rank, wait_for_all
@@ -37,7 +38,6 @@ from model.recipe_file import load_recipe
 from model.run_state import load_pretrained, load_run
 from model.starter import write_starter
 from model.training_loop import Trainer
-from model.transformer import Transformer
 from model.vocabulary import learn_vocabulary, vocabulary_faults
 
 logger = logging.getLogger(__name__)
@@ -194,7 +194,8 @@ def _fitting(dev: list[Pair], trainer: Trainer) -> list[Pair]:
 def _check_size(recipe: Recipe) -> None:
     """Raises ValueError if the machine has not the memory to train the network."""
     with torch.device("meta"):  # the network without its numbers
-        num_weights = sum(weight.numel() for weight in Transformer(recipe.model).state_dict().values())
+        network = FAMILIES[recipe.model.family].network(recipe.model)
+        num_weights = sum(weight.numel() for weight in network.state_dict().values())
     needed, there = num_weights * _TRAINING_BYTES, memory_bytes()
     if needed > there:
         wants = f"[model] is a network of {num_weights / 1e6:.0f} million weights, whose training takes"

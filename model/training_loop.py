@@ -1,4 +1,4 @@
-"""Trains a model by teacher forcing, evaluates it as it goes, and leaves checkpoints."""
+"""Trains a model, evaluates it as it goes, and leaves checkpoints."""
 
 import contextlib
 import dataclasses
@@ -20,16 +20,13 @@ from model.augment import Augmentation, Pair
 from model.checkpoint import FOREIGN, Checkpoint, average_weights, load_checkpoint, save_checkpoint
 from model.curve import can_draw, draw_curve
 from model.data import Batch, Corpus, epoch_batches, epoch_pairs, word_classes
-from model.dropout import replace_words
-from model.loss import smoothed_cross_entropy
+from model.families import FAMILIES
 from model.optimizer import Optimizer
 from model.precision import is_bfloat16_faster
 from model.processes import rank, sum_over_processes, world_size
 from model.progress import Progress
 from model.recipe import Recipe
 from model.run_state import load_run, save_run
-from model.search import default_max_tokens, search
-from model.transformer import Transformer
 
 SAVE_EVERY = 100  # updates that a lost machine costs at most
 _LOG_EVERY = 50  # updates, of TensorBoard's scalars and the curve's points
@@ -50,7 +47,8 @@ class Trainer:
         self.out = out
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         torch.manual_seed(recipe.training.seed)
-        self.model = Transformer(recipe.model).to(self.device)
+        self.family = FAMILIES[recipe.model.family]
+        self.model = self.family.network(recipe.model).to(self.device)
         self.optimizer = Optimizer(self.model, recipe.training)
         self.step = 0
         self.epoch = 0
@@ -65,8 +63,10 @@ class Trainer:
         self._is_stopping = False  # all processes agree on the step that is the last
 
     def begin_with(self, checkpoint: Checkpoint) -> None:
-        """Takes the weights of a trained model of the same network."""
-        self.model.load_state_dict(checkpoint.weights)
+        """Takes the weights of a trained model; of one of another family, those of the encoder and the embeddings."""
+        is_same = checkpoint.config.family == self.recipe.model.family
+        weights = {name: w for name, w in checkpoint.weights.items() if is_same or not name.startswith("decoder")}
+        self.model.load_state_dict({**self.model.state_dict(), **weights})
         self.pretrained = str(checkpoint.facts.get("name", "another model"))
 
     @property
@@ -116,7 +116,7 @@ class Trainer:
         """Makes one update from `accumulate` batches per process.
 
         Returns:
-            The mean label-smoothed cross entropy per target token, in nats, and the number of target tokens.
+            The mean label-smoothed loss per target token, in nats, and the number of target tokens.
         """
         self.model.train()
         # Dropout depends on the update and the process alone, so a resumed run draws what an unbroken one does.
@@ -151,11 +151,10 @@ class Trainer:
         hypotheses = [""] * len(sources)
         for start in range(0, len(order), 128):
             chosen = order[start : start + 128]
-            limits = [default_max_tokens(len(sources[i]), self.recipe.model.max_positions - 1) for i in chosen]
             with self._autocast():
-                results = search(self.model, [sources[i] for i in chosen], max_tokens=limits)
-            for i, result in zip(chosen, results, strict=True):
-                hypotheses[i] = self.tokenizer.decode(result[0].ids)
+                results = self.family.translate(self.model, [sources[i] for i in chosen], 1)
+            for i, ids in zip(chosen, results, strict=True):
+                hypotheses[i] = self.tokenizer.decode(ids)
         references = [[target for _, target in self.dev]]
         bleu, chrf = sacrebleu.corpus_bleu(hypotheses, references), sacrebleu.corpus_chrf(hypotheses, references)
         return float(bleu.score), float(chrf.score)
@@ -209,22 +208,8 @@ class Trainer:
         return epoch_batches(pairs, self.tokenizer, self.recipe.model, training, epoch)
 
     def _loss(self, batch: Batch) -> Tensor:
-        config = self.recipe.model
-        target_in = replace_words(batch.target_in, self.recipe.training.word_dropout, config.eos_id, config.vocab_size)
-        target_out = batch.target_out.flatten()
-        real = (target_out != config.pad_id).nonzero().squeeze(1)
-        # All that a GPU is given goes there first: later it would wait for what has been computed so far.
-        source, target_in, target_out, real = (
-            tensor.to(self.device) for tensor in (batch.source, target_in, target_out[real], real)
-        )
         with self._autocast():
-            return smoothed_cross_entropy(
-                self.model.states(source, target_in).flatten(0, 1)[real],
-                self.model.output_weight,
-                target_out,
-                self.recipe.training.label_smoothing,
-                self.model.output_bias,
-            )
+            return self.family.loss(self.model, batch, self.recipe.training)
 
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
         wanted = self.recipe.training.bf16 and (self.device.type == "cuda" or is_bfloat16_faster())

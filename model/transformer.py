@@ -116,15 +116,18 @@ class Embedding(nn.Module):
         return result
 
 
-class Transformer(nn.Module):
-    """Encoder and decoder, with embeddings and an output projection that are one unless the config says otherwise."""
+class Network(nn.Module):
+    """What all families share: the encoder, and embeddings and an output projection, one unless the config says no.
+
+    The layers that follow the encoder are `decoder`; with `has_cross` they attend to it. A family says what they read.
+    """
 
     encoder_positions: Tensor
     decoder_positions: Tensor
     source_embedding: Embedding | None
     output_bias: Tensor | None
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: TransformerConfig, has_cross: bool) -> None:
         super().__init__()
         self.config = config
         self.embedding = Embedding(config, config.vocab_size)
@@ -134,7 +137,7 @@ class Transformer(nn.Module):
             for name in ("encoder_positions", "decoder_positions"):
                 self.register_buffer(name, torch.zeros(config.max_positions, config.d_model))
         encoder = nn.ModuleList(Layer(config, has_cross=False) for _ in range(config.encoder_layers))
-        decoder = nn.ModuleList(Layer(config, has_cross=True) for _ in range(config.decoder_layers))
+        decoder = nn.ModuleList(Layer(config, has_cross) for _ in range(config.decoder_layers))
         self.encoder = cast("Sequence[Layer]", encoder)
         self.decoder = cast("Sequence[Layer]", decoder)
         self.encoder_embedding_norm = _norm_if(config.embedding_norm, config)
@@ -164,6 +167,43 @@ class Transformer(nn.Module):
         has_table = self.config.positions == "table"
         return self.encoder_positions if has_table else (self.source_embedding or self.embedding).positions
 
+    def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the encoder's output [B, S, M] and bool [B, 1, 1, S], False at padding."""
+        visible = (source_ids != self.config.pad_id)[:, None, None, :]
+        embedding = self.source_embedding or self.embedding
+        x = embedding(source_ids, self.source_positions, self.encoder_embedding_norm)
+        for layer in self.encoder:
+            x = layer(x, visible)
+        memory: Tensor = self.encoder_norm(x)
+        return memory, visible
+
+    def logits(self, x: Tensor) -> Tensor:
+        """Maps what `decoder_norm` returns [B, T, M] to unnormalised scores [B, T, V]."""
+        return functional.linear(x, self.output_weight, self.output_bias)
+
+    def _initialise(self) -> None:
+        for name, parameter in self.named_parameters():
+            if parameter.dim() > 1 and name.startswith(("encoder.", "decoder.")):
+                nn.init.xavier_uniform_(parameter)
+            elif name.endswith("bias"):
+                nn.init.zeros_(parameter)
+        for embedding in (self.embedding, self.source_embedding):
+            if embedding is not None:
+                nn.init.normal_(embedding.tokens.weight, std=self.config.d_model**-0.5)
+                with torch.no_grad():
+                    embedding.tokens.weight[self.config.pad_id].zero_()
+                if self.config.positions == "learned":
+                    nn.init.normal_(embedding.positions, std=self.config.d_model**-0.5)
+        if not self.config.tied_output:
+            nn.init.normal_(self.output.weight, std=self.config.d_model**-0.5)
+
+
+class Transformer(Network):
+    """The family of networks that write a translation token by token, each by those before."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__(config, has_cross=True)
+
     @property
     def target_positions(self) -> Tensor:
         """What is added to embedded target tokens by position [P, M]."""
@@ -185,16 +225,6 @@ class Transformer(nn.Module):
         """Returns what `forward` projects to logits: the decoder's output [B, T, M]."""
         memory, visible = self.encode(source_ids)
         return self.decode_states(target_ids, memory, visible)
-
-    def encode(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the encoder's output [B, S, M] and bool [B, 1, 1, S], False at padding."""
-        visible = (source_ids != self.config.pad_id)[:, None, None, :]
-        embedding = self.source_embedding or self.embedding
-        x = embedding(source_ids, self.source_positions, self.encoder_embedding_norm)
-        for layer in self.encoder:
-            x = layer(x, visible)
-        memory: Tensor = self.encoder_norm(x)
-        return memory, visible
 
     def decode_states(self, target_ids: Tensor, memory: Tensor, memory_visible: Tensor) -> Tensor:
         """Returns what `decode` projects to logits: [B, T, M]."""
@@ -218,26 +248,6 @@ class Transformer(nn.Module):
             if weights is not None:
                 all_weights.append(weights)
         return self.decoder_norm(x), all_weights
-
-    def logits(self, x: Tensor) -> Tensor:
-        """Maps the decoder's output [B, T, M] to unnormalised scores [B, T, V]."""
-        return functional.linear(x, self.output_weight, self.output_bias)
-
-    def _initialise(self) -> None:
-        for name, parameter in self.named_parameters():
-            if parameter.dim() > 1 and name.startswith(("encoder.", "decoder.")):
-                nn.init.xavier_uniform_(parameter)
-            elif name.endswith("bias"):
-                nn.init.zeros_(parameter)
-        for embedding in (self.embedding, self.source_embedding):
-            if embedding is not None:
-                nn.init.normal_(embedding.tokens.weight, std=self.config.d_model**-0.5)
-                with torch.no_grad():
-                    embedding.tokens.weight[self.config.pad_id].zero_()
-                if self.config.positions == "learned":
-                    nn.init.normal_(embedding.positions, std=self.config.d_model**-0.5)
-        if not self.config.tied_output:
-            nn.init.normal_(self.output.weight, std=self.config.d_model**-0.5)
 
 
 def _attention(config: TransformerConfig, stack: StackConfig) -> MultiHeadAttention:

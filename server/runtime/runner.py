@@ -1,6 +1,7 @@
 """The network of a bundle on ONNX Runtime: `open_runner` returns what `server.network.Runner` says."""
 
 import itertools
+import threading
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -49,11 +50,14 @@ class HostRunner:
         self.sessions = sessions
         self.dimensions = manifest.dimensions
         self._dtype = np.dtype(manifest.variants[variant].dtype)
+        # Verified here, and kept packed until a sentence is translated by it: most servers save the memory.
+        self._shortlist_file = b""
         self._shortlist: Shortlist | None = None
+        self._opening = threading.Lock()
         if manifest.variants[variant].has_shortlist:
-            sizes = manifest.dimensions
-            self._shortlist = Shortlist.load(bundle.read(SHORTLIST_FILE), sizes.vocab_size, sizes.source_vocab_size)
-            faults = shortlist_faults(self._shortlist, manifest.limits.max_beam_size, manifest.special_ids.eos)
+            self._shortlist_file = bundle.read(SHORTLIST_FILE)
+            shortlist = self._read_shortlist()
+            faults = shortlist_faults(shortlist, manifest.limits.max_beam_size, manifest.special_ids.eos)
             refuse(bundle.directory / SHORTLIST_FILE, faults)
 
     @telling_failures_apart
@@ -75,11 +79,20 @@ class HostRunner:
             dtype=self._dtype,
             states=None if own.positions is None else (own.parts, own.positions, own.width),
         )
-        shortlist = None
-        if kind is StepKind.SHORTLIST:
-            assert self._shortlist is not None, "rules refuse what the bundle does not have"
-            shortlist = self._shortlist
+        shortlist = self._open_shortlist() if kind is StepKind.SHORTLIST else None
         return HostDecoder(cache, self.sessions, shortlist, max_rows)
+
+    def _open_shortlist(self) -> Shortlist:
+        """Returns the one table that all lanes read."""
+        with self._opening:
+            if self._shortlist is None:
+                self._shortlist = self._read_shortlist()
+                self._shortlist_file = b""
+            return self._shortlist
+
+    def _read_shortlist(self) -> Shortlist:
+        sizes = self.dimensions
+        return Shortlist.load(self._shortlist_file, sizes.vocab_size, sizes.source_vocab_size)
 
     def step_logits(
         self,

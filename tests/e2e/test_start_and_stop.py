@@ -26,7 +26,7 @@ from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import REPOSITORY, ServerProcess, free_ports
 from tests.e2e.conftest import Start, metric, wait_for_metric
 
-TIMEOUT = 50.0
+TIMEOUT = 200.0
 NUM_CALLERS = 8
 
 
@@ -164,6 +164,15 @@ def test_ctrl_c_right_after_a_call_waits_no_longer_than_for_others_to_come(start
         server.process.send_signal(signal.SIGINT)
 
         assert server.process.wait(TIMEOUT) == 0
+
+
+def test_a_start_leaves_the_collector_of_cycles_nothing_to_do() -> None:
+    script = "import gc, server.__main__, server.runtime.runner; print(*gc.get_count()[:1], *gc.get_threshold()[:1])"
+
+    done = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+
+    containers, threshold = map(int, done.stdout.split())
+    assert 20_000 < 2 * containers < threshold  # loading a model makes more
 
 
 def test_on_a_terminal_a_server_says_what_may_be_done_next(tiny_bundle: Bundle) -> None:

@@ -9,11 +9,17 @@ from typing import Any
 import grpc
 import pytest
 import sacrebleu
+import sentencepiece
+import torch
 
 from export.evaluate import main, scores, translate_by_checkpoint
+from model import ctc_search
+from model.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from model.one_pass import OnePass
 from tests.acceptance.server_process import BUILTIN_BUNDLE
 from tests.babelserve.scripted_server import ScriptedServer
 from tests.certificates import authority
+from tests.model.runs import one_pass_recipe
 
 DATA = Path(__file__).parents[1] / "data"
 SOURCE, REFERENCE, CHECKPOINT = DATA / "multi30k_val_200.en.txt", DATA / "multi30k_val_200.de.txt", DATA / "tiny.pt"
@@ -184,6 +190,23 @@ def test_a_checkpoint_translates_in_the_order_asked_for() -> None:
 
     assert forward == backward[::-1]
     assert len(set(forward)) == 6
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_one_pass_network_translates_by_its_own_search(beam_size: int, tmp_path: Path) -> None:
+    config, tokenizer = one_pass_recipe().model, load_checkpoint(CHECKPOINT).tokenizer
+    torch.manual_seed(0)
+    network = OnePass(config).eval()
+    weights = network.state_dict()
+    save_checkpoint(tmp_path / "a.pt", Checkpoint(config=config, weights=weights, tokenizer=tokenizer))
+    pieces = sentencepiece.SentencePieceProcessor(model_proto=tokenizer)
+    sources = ["A dog runs.", "Two cats sleep on a red sofa."]
+
+    found = translate_by_checkpoint(tmp_path / "a.pt", sources, beam_size)
+
+    expected = ctc_search.translate(network, [[*ids, config.eos_id] for ids in pieces.encode(sources)], beam_size)
+    assert found == pieces.decode(expected)
+    assert any(found)
 
 
 def test_a_server_is_scored_through_its_api(

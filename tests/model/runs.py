@@ -59,6 +59,12 @@ def recipe(**training: float | str) -> Recipe:
     )
 
 
+def one_pass_recipe() -> Recipe:
+    plain = recipe(word_dropout=0.0)
+    model = dataclasses.replace(plain.model, family="one_pass", decoder_layers=2, output_bias=True)
+    return dataclasses.replace(plain, model=model, training=dataclasses.replace(plain.training, glancing=0.5))
+
+
 class RecordingTrainer(Trainer):
     """Notes each loss and stops after `stop_at` updates, as if Ctrl-C came."""
 

@@ -8,6 +8,7 @@ import torch
 
 from model.checkpoint import Checkpoint, average_weights, load_checkpoint, save_checkpoint
 from model.config import TransformerConfig
+from model.one_pass import OnePass
 from model.transformer import Transformer
 
 CONFIG = TransformerConfig(vocab_size=20, d_model=16, num_heads=2, encoder_layers=1, decoder_layers=1, ffn_dim=8)
@@ -43,6 +44,19 @@ def test_a_model_of_half_precision_weights_is_float32_and_evaluates() -> None:
 
     assert not model.training
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+def test_a_checkpoint_finds_its_family_and_is_no_model_of_another(tmp_path: Path) -> None:
+    config = dataclasses.replace(CONFIG, family="one_pass")
+    weights = OnePass(config).state_dict()
+    save_checkpoint(tmp_path / "a.pt", Checkpoint(config=config, weights=weights, tokenizer=b"x"))
+
+    loaded = load_checkpoint(tmp_path / "a.pt")
+
+    assert isinstance(loaded.build_network(), OnePass)
+    assert isinstance(make().build_network(), Transformer)
+    with pytest.raises(ValueError, match='of the family "one_pass", not "transformer"'):
+        loaded.build_model()
 
 
 @pytest.mark.parametrize("content", [b"", b"some text", b"\x80\x02garbage", b"PK\x03\x04 no zip"])

@@ -60,6 +60,8 @@ def test_the_width_of_a_head_need_not_be_a_share_of_the_model_width() -> None:
         ({"source_vocab_size": 3}, "eos_id must be in 0..2, below source_vocab_size, not 3"),
         ({"activation": "tanh"}, r"activation must be one of \('relu', 'silu', 'gelu', 'quick_gelu'\), not 'tanh'"),
         ({"encoder_norm": "none"}, r"encoder_norm must be one of \('post', 'pre', None\), not 'none'"),
+        ({"family": "rnn"}, r"family must be one of \('transformer', 'one_pass'\), not 'rnn'"),
+        ({"family": "one_pass", "decoder_mixer": "ssru"}, 'must be "attention" where family is "one_pass", not "ssru"'),
         ({"decoder_mixer": "lstm"}, r"decoder_mixer must be one of \('attention', 'ssru'\), not 'lstm'"),
         ({"layer_norm_eps": 0.0}, "layer_norm_eps must be over 0 and at most 1, not 0.0"),
         ({"layer_norm_eps": float("nan")}, "layer_norm_eps must be over 0 and at most 1, not nan"),

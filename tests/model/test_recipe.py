@@ -1,11 +1,14 @@
 import pytest
 
-from model.recipe import AugmentationConfig, TrainingConfig
+from model.config import FamilyName, TransformerConfig
+from model.recipe import AugmentationConfig, Recipe, TrainingConfig
 
 
 def test_every_fault_of_a_training_is_named_at_once() -> None:
     with pytest.raises(ValueError, match="batch_tokens") as caught:
-        TrainingConfig(batch_tokens=0, average_last=0, lr_scale=0.0, label_smoothing=1.0, word_dropout=-0.1)
+        TrainingConfig(
+            batch_tokens=0, average_last=0, lr_scale=0.0, label_smoothing=1.0, word_dropout=-0.1, glancing=1.5
+        )
 
     faults = str(caught.value).split("; ")
     assert [f.split()[0] for f in faults] == [
@@ -14,7 +17,30 @@ def test_every_fault_of_a_training_is_named_at_once() -> None:
         "lr_scale",
         "label_smoothing",
         "word_dropout",
+        "glancing",
     ]
+
+
+@pytest.mark.parametrize(
+    ("family", "training", "fault"),
+    [
+        (
+            "one_pass",
+            TrainingConfig(word_dropout=0.1),
+            'word_dropout must be 0 where model.family is "one_pass", not 0.1',
+        ),
+        (
+            "transformer",
+            TrainingConfig(glancing=0.5),
+            'glancing must be 0 where model.family is "transformer", not 0.5',
+        ),
+    ],
+)
+def test_what_a_family_does_not_learn_by_is_refused(family: FamilyName, training: TrainingConfig, fault: str) -> None:
+    model = TransformerConfig(family=family, vocab_size=100)
+
+    with pytest.raises(ValueError, match=f"training.{fault}"):
+        Recipe(name="x", source_language="en", target_language="de", model=model, training=training)
 
 
 def test_probabilities_of_rewritings_sum_up_to_at_most_one() -> None:

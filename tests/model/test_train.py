@@ -16,7 +16,7 @@ from model.recipe_file import load_recipe
 from model.starter import write_starter
 from model.train import _export_command, main, prepare
 from model.vocabulary import learn_vocabulary
-from tests.model.runs import CORPUS, DATA, ROOT, SMALL_RECIPE, recipe, small_data
+from tests.model.runs import CORPUS, DATA, ROOT, SMALL_RECIPE, one_pass_recipe, recipe, small_data
 
 REVERSED = dataclasses.replace(CORPUS, reverse=True)
 
@@ -157,6 +157,23 @@ def test_a_run_begins_with_a_trained_model_and_goes_on_with_its_own(tmp_path: Pa
     again = prepare(other_way, DATA, tmp_path / "second", path)
     assert (again.step, again.pretrained) == (7, "test")
     assert (again.model.output_weight == 0.5).all()
+
+
+def test_a_network_of_another_family_begins_with_the_encoder_of_a_trained_model(tmp_path: Path) -> None:
+    path = pretrained(tmp_path / "first")
+    how = one_pass_recipe()
+
+    trainer = prepare(how, DATA, tmp_path / "second", path)
+
+    weights, theirs = trainer.model.state_dict(), load_checkpoint(path).weights
+    shared = [name for name in theirs if name.startswith(("embedding.", "encoder"))]
+    assert len(shared) > 10
+    assert all(torch.equal(weights[name], theirs[name]) for name in shared)
+    first = "decoder.0.self_attention.qkv.weight"
+    assert not torch.equal(weights[first], theirs[first])
+    deep = dataclasses.replace(how, model=dataclasses.replace(how.model, encoder_layers=2))
+    with pytest.raises(ValueError, match=r"model.encoder_layers was 1, the recipe says 2"):
+        prepare(deep, DATA, tmp_path / "third", path)
 
 
 def test_a_trained_model_of_another_network_or_vocabulary_is_refused(tmp_path: Path) -> None:

@@ -9,20 +9,20 @@ import torch
 import model.training_loop
 from model.checkpoint import load_checkpoint
 from model.optimizer import learning_rate
-from model.recipe import TrainingConfig
-from tests.model.runs import make, recipe
+from model.recipe import Recipe, TrainingConfig
+from tests.model.runs import make, one_pass_recipe, recipe
 
 
-@pytest.mark.parametrize("stop_at", [1, 4, 7])
+@pytest.mark.parametrize(("how", "stop_at"), [(recipe(), 1), (recipe(), 4), (recipe(), 7), (one_pass_recipe(), 4)])
 def test_a_run_that_was_interrupted_goes_on_to_the_very_same_losses(
-    tmp_path: Path, tokenizer: bytes, stop_at: int
+    tmp_path: Path, tokenizer: bytes, how: Recipe, stop_at: int
 ) -> None:
-    whole = make(tmp_path / "whole", tokenizer, recipe())
+    whole = make(tmp_path / "whole", tokenizer, how)
     whole.run()
-    first = make(tmp_path / "parts", tokenizer, recipe(), stop_at=stop_at)
+    first = make(tmp_path / "parts", tokenizer, how, stop_at=stop_at)
     first.run()
     torch.rand(100)  # what a new process has done with its generator must not matter
-    second = make(tmp_path / "parts", tokenizer, recipe())
+    second = make(tmp_path / "parts", tokenizer, how)
 
     assert second.restore_state()
     second.run()

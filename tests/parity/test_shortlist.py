@@ -1,6 +1,7 @@
 """A sentence with a shortlist chooses among its own candidates, whoever shares its steps; one of all tokens is none."""
 
 import dataclasses
+import gc
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from server.bundle.manifest import SHORTLIST_FILE
 from server.bundle.shortlist import Shortlist
 from server.decoding.options import DecodingOptions
 from server.errors import BundleError
+from server.network import StepKind
 from server.runtime.runner import open_runner
 from tests.parity.test_continuous_batching import Ids, Stepper, best
 
@@ -46,6 +48,23 @@ def narrow(
     common = np.array([tiny_checkpoint.config.eos_id, *range(50, 90)], np.int32)
     out = tmp_path_factory.mktemp("narrow")
     return with_shortlist(tiny_checkpoint, tiny_bundle, sources[:40], Shortlist(by_token, common), out)
+
+
+def num_tables() -> int:
+    """How many shortlists are in memory."""
+    gc.collect()
+    return sum(type(each) is Shortlist for each in gc.get_objects())
+
+
+def test_a_runner_holds_a_table_only_once_sentences_choose_by_it_and_all_lanes_share_it(narrow: Bundle) -> None:
+    before = num_tables()
+
+    runner = open_runner(narrow, "cpu-fp32", "cpu")
+    decoders = [runner.open_decoder(StepKind.PLAIN, max_rows=1)]
+    unused = num_tables()
+    decoders += [runner.open_decoder(StepKind.SHORTLIST, max_rows=1) for _ in range(2)]
+
+    assert (unused - before, num_tables() - before) == (0, 1)
 
 
 def run(stepper: Stepper, sources: list[list[int]], with_shortlist: list[bool]) -> list[Ids]:
