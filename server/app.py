@@ -11,10 +11,8 @@ SIGHUP reads keys and certificates again there and then; they are read again by 
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
-import sys
 import threading
 from collections.abc import Coroutine
 
@@ -42,6 +40,7 @@ from server.telemetry.log import LineHandler, set_up_logging
 from server.telemetry.metrics import Metrics
 from server.telemetry.stderr import is_watched, log_loop_exceptions, take_stderr, tell
 from server.telemetry.trace_exporters import open_tracing
+from server.threads import tune_interpreter
 from server.translation.calls import Calls
 from server.translation.memory import MemoryBudget, requests_share
 from server.translation.running_calls import RunningCalls
@@ -57,8 +56,6 @@ _QUIET_SECONDS = 0.1
 _LAST_CALLS_SECONDS = 2.0  # for that quiet to come
 _ENGINE_STOP_SECONDS = 10.0
 _MOST_LEAVING_SECONDS = 8.0  # of a process whose engine is lost: twice what it should take
-_SWITCH_SECONDS = 0.0005  # that a lane's Python may keep the event loop waiting; Python's own is 0.005
-_COLLECT_AFTER = 2_000  # new containers; Python's own is 700
 
 
 async def serve(settings: Settings, version: str) -> None:
@@ -104,7 +101,7 @@ async def serve(settings: Settings, version: str) -> None:
             watching = asyncio.create_task(health.watch(catalogue.are_ready, catalogue.is_alive))
             await health.set_serving(True)
             metrics.start_duration_seconds.set(process_age_seconds())
-            _tune_interpreter()
+            tune_interpreter()
             _announce(settings, fronts, catalogue.models)
             await _serve_until(stop, watching, watch_folder(loader, catalogue) if loader is not None else None)
             if catalogue.is_alive():
@@ -203,21 +200,6 @@ async def _give_up(running: RunningCalls, log: LineHandler) -> None:
         await asyncio.wait_for(running.wait_until_quiet(_QUIET_SECONDS), _LAST_CALLS_SECONDS)
     log.close()
     os._exit(EXIT_ENGINE_LOST)
-
-
-def _tune_interpreter() -> None:
-    """Makes Python serve callers sooner.
-
-    - Its collector of cycles leaves alone what is loaded, and comes by less often: all that a call leaves in cycles are
-      five small objects of gRPC's. But everybody waits while it works: at ten times the capacity, 15 seconds each by
-      turns, refusals' 99th percentile was 17 ms with 2,000 and 51 with 20,000 (medians of five and two, 2026-11-23).
-      It does not look through what is loaded first: that takes 40 ms, before the first answer, and finds 42 objects.
-    - A lane's Python gives way sooner to the event loop's: at ten times the capacity, with all on one core, refusals'
-      99th percentile is 45 ms instead of 83 (two alternated pairs, 2026-11-22).
-    """
-    gc.freeze()
-    gc.set_threshold(_COLLECT_AFTER)
-    sys.setswitchinterval(_SWITCH_SECONDS)
 
 
 def _announce(settings: Settings, fronts: Listening, models: tuple[ServedModel, ...]) -> None:

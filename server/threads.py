@@ -1,10 +1,11 @@
-"""Priorities of threads, and threads for work that may never end.
+"""Priorities of threads, what they wait for in Python, and threads for work that may never end.
 
 Where cores are scarce, the thread that answers calls goes first, even if it only refuses them.
 """
 
 import asyncio
 import contextlib
+import gc
 import os
 import queue
 import sys
@@ -15,6 +16,8 @@ from typing import Any, TypeVar, cast
 _T = TypeVar("_T")
 _open: set[Callable[[], None]] = set()  # work of patient threads that has not ended
 
+_SWITCH_SECONDS = 0.0005  # that a lane's Python may keep the event loop waiting; Python's own is 0.005
+_COLLECT_AFTER = 2_000  # new containers; Python's own is 700
 LANE_NICENESS = 5  # of lanes, and of who loads a model
 SPLITTER_NICENESS = 10  # of who splits long texts, that others wait for less
 
@@ -28,6 +31,21 @@ def be_nice(niceness: int) -> None:
     thread = threading.get_native_id()
     if os.getpriority(os.PRIO_PROCESS, thread) < niceness:  # to raise it is a privilege
         os.setpriority(os.PRIO_PROCESS, thread, niceness)
+
+
+def tune_interpreter() -> None:
+    """Makes Python serve callers sooner, and spend less on its collector; to be called when all models are loaded.
+
+    - Its collector of cycles leaves alone what is loaded, and comes by less often: all that a call leaves in cycles are
+      five small objects of gRPC's. But everybody waits while it works: at ten times the capacity, 15 seconds each by
+      turns, refusals' 99th percentile was 17 ms with 2,000 and 51 with 20,000 (medians of five and two, 2026-11-23).
+      It does not look through what is loaded first: that takes 40 ms, before the first answer, and finds 42 objects.
+    - A lane's Python gives way sooner to the event loop's: at ten times the capacity, with all on one core, refusals'
+      99th percentile is 45 ms instead of 83 (two alternated pairs, 2026-11-22).
+    """
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER)
+    sys.setswitchinterval(_SWITCH_SECONDS)
 
 
 class PatientThread:

@@ -18,7 +18,12 @@ FIRST_TOKEN = 10
 
 def lane_limits(max_rows: int = 8, max_cached_positions: int = 10**6, max_encode_tokens: int = 1000) -> LaneLimits:
     """Limits that only matter where a test sets them."""
-    return LaneLimits(max_rows=max_rows, max_cached_positions=max_cached_positions, max_encode_tokens=max_encode_tokens)
+    return LaneLimits(
+        max_rows=max_rows,
+        max_cached_positions=max_cached_positions,
+        max_encode_tokens=max_encode_tokens,
+        alone_share=0.75,
+    )
 
 
 def engine_limits(num_lanes: int = 1, max_rows: int = 8, max_waiting_sentences: int = 100) -> EngineLimits:
@@ -106,6 +111,8 @@ class CountingRunner:
     `spoil` gets the number of the decoder, in the order in which they were opened, and what each of its steps is about
     to return: it may change that, raise or hang.
     """
+
+    run_tokens = 16
 
     def __init__(self) -> None:
         self.encode_failures: list[Exception] = []

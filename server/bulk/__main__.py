@@ -8,11 +8,10 @@ import sys
 import time
 from collections.abc import Sequence
 
-from server.bulk.command import build_parser, read_job
+from server.bulk.command import build_parser, read_job, read_model_settings
 from server.bulk.job import Job, Shard
 from server.bulk.worker import Done, Worker
 from server.errors import StartupError, TranslationError
-from server.settings.command_line import read_settings
 from server.telemetry.stderr import in_one_line, tell
 
 _FAILED, _CANNOT_START, _CANNOT_GO_ON = 1, 2, 3
@@ -24,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     cut = words.index("--") if "--" in words else len(words)
     options = build_parser().parse_args(words[:cut])
     try:
-        job = read_job(options, read_settings(words[cut + 1 :], {}, "").settings)
+        job = read_job(options, read_model_settings(words[cut + 1 :]))
         code = _run(job, job.plan(), options.ray_workers)
     except StartupError as error:
         for fault in error.faults:

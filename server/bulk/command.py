@@ -1,6 +1,7 @@
 """The flags of `babelserve-bulk`."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 import shtab
@@ -9,6 +10,7 @@ from google.protobuf import json_format
 from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest
 from server.bulk.job import FORMATS, Job
 from server.errors import SettingsError
+from server.settings.command_line import read_settings
 from server.settings.settings import Settings
 
 
@@ -42,6 +44,14 @@ def build_parser() -> argparse.ArgumentParser:
     add("--shard-kib", type=int, default=1024, metavar="KIB", help="of an input of lines that make one output (1024)")
     add("--ray-workers", type=int, default=0, metavar="N", help="run on Ray, with N workers; needs babelserve[ray]")
     return parser
+
+
+def read_model_settings(words: Sequence[str]) -> Settings:
+    """Returns what the flags behind `--` say of the models. Without a flag for it, bulk texts take all rows of a lane.
+
+    Nobody else calls this process, so no row has to wait for a caller. Raises SettingsError with all faults.
+    """
+    return read_settings(["--bulk-share=1", *words], {}, "").settings
 
 
 def read_job(options: argparse.Namespace, settings: Settings) -> Job:

@@ -23,7 +23,7 @@ from server.models.loading import process_memory
 from server.models.machine import resident_bytes
 from server.models.start_up import growth_of, new_catalogue, open_models, serve_models
 from server.telemetry.metrics import Metrics
-from server.translation.assembling import assemble
+from server.threads import tune_interpreter
 from server.translation.bulk import Bulk, BulkAnswer, BulkText
 from server.translation.memory import MemoryBudget, requests_share
 from server.translation.running_calls import RunningCalls
@@ -121,6 +121,7 @@ class Worker:
             metrics=metrics.access,
             pivots=settings.pivots,
         )
+        tune_interpreter()
 
     async def _run(self, shards: Iterable[Shard], tell: Callable[[Done], object]) -> None:
         request = read_request(TranslateRequest.FromString(self._job.request), None, ANONYMOUS)
@@ -135,7 +136,7 @@ class Worker:
         async with contextlib.aclosing(Bulk(self._translator, RunningCalls(), request).answers(groups)) as answers:
             async for answer in answers:
                 opened, row = of_text.pop(answer.identity)
-                await _take(opened, row, answer)
+                _take(opened, row, answer)
                 if not opened.left:
                     finished.append(opened)
                 await finish()
@@ -171,7 +172,7 @@ class Worker:
         return Done(output=opened.shard.output, rows=len(opened.cells), failed=failed, tokens=opened.tokens)
 
 
-async def _take(opened: _Open, row: int, answer: BulkAnswer) -> None:
+def _take(opened: _Open, row: int, answer: BulkAnswer) -> None:
     """Puts the answer to a text into its row. Raises TranslationError for what is no fault of the text."""
     job = answer.outcome
     if isinstance(job, InvalidRequest):
@@ -180,6 +181,6 @@ async def _take(opened: _Open, row: int, answer: BulkAnswer) -> None:
         raise job
     else:
         text = job.answers[answer.index]
-        opened.cells[row] = Cell(await assemble(job, lambda: text.text(0)))
+        opened.cells[row] = Cell(text.text(0))
         opened.tokens += text.num_target_tokens
     opened.left -= 1

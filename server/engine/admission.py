@@ -29,10 +29,9 @@ _GREEDY = 2.0
 # What a lane gives the background: time of its steps, and rows.
 BACKGROUND_TIME = 0.1  # of the foreground's: half, and a flood beside busy tenants stalls; twice, and they notice it
 BACKGROUND_ROWS = 0.25  # of a lane's limits: half, and floods get less done; twice, and the foreground waits for them
-# The same, once the lane has had no foreground for `ALONE_SECONDS`. Half of the rows, and a bulk call alone takes a
-# tenth longer; all of them, and the next request finds no row. Half of the time, and requests that come now and then
-# find long steps; twice, and a bulk call beside such requests takes longer.
-ALONE_ROWS, ALONE_SECONDS = 0.75, 1.0
+# After so long without a foreground, the background has `LaneLimits.alone_share` of the rows. Half, and requests that
+# come now and then find long steps; twice, and a bulk call beside such requests takes longer.
+ALONE_SECONDS = 1.0
 _MARGIN = 1.5  # on forecasts of a busy engine: less, and answers come late; more, and requests are refused for nothing
 _HOPELESS = 4.0  # times the time that is left: the forecasts of an idle engine are no better than that
 _RETRY_SECONDS = (0.05, 5.0)  # bounds of the time after which a refused caller may try again

@@ -36,5 +36,9 @@ class Flow:
         """Returns the tenant's flow of bulk calls."""
         return replace(self.of_long(), is_bulk=True)
 
+    def first(self) -> Self:
+        """Returns the flow of what a request that is half done still needs: it goes before requests of its rank."""
+        return replace(self, rank=self.rank - 1)
+
 
 ANYONE = Flow()

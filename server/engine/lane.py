@@ -10,7 +10,7 @@ import logging
 import math
 import threading
 
-from server.engine.admission import ALONE_ROWS, ALONE_SECONDS, BACKGROUND_ROWS, BACKGROUND_TIME
+from server.engine.admission import ALONE_SECONDS, BACKGROUND_ROWS, BACKGROUND_TIME
 from server.engine.batch import Batch
 from server.engine.cores import Gate
 from server.engine.dispatch import Dispatch
@@ -195,7 +195,7 @@ class Lane:
             return [], False
         share = 1.0
         if is_background:
-            share = BACKGROUND_ROWS if self._clock() < self._foreground_until else ALONE_ROWS
+            share = BACKGROUND_ROWS if self._clock() < self._foreground_until else self._limits.alone_share
         limits = self._limits.beside(_footprint(self._foreground if is_background else self._background), share)
         longest = max(max(batch.plan.longest()) for batch in batches)
         return self._dispatch.take(limits, _footprint(batches), longest, is_background=is_background)

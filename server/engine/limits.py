@@ -47,12 +47,15 @@ class LaneLimits:
         max_encode_tokens: of one encoder run: its sentences times the source tokens of the longest one. This bounds how
             long the running rows wait for it.
         idle_seconds: without a sentence, after which a lane gives back its caches.
+        alone_share: part of the rows and the caches, over 0 to 1, that the background takes while there is no
+            foreground.
     """
 
     max_rows: int
     max_cached_positions: int
     max_encode_tokens: int
     idle_seconds: float = math.inf
+    alone_share: float = 1.0
 
     def beside(self, footprint: Footprint, share: float = 1.0) -> Self:
         """Returns the limits less a footprint, but no more than this share, over 0 to 1, of the rows and the caches."""

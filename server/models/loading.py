@@ -218,6 +218,7 @@ def engine_limits(manifest: Manifest, variant: str, settings: Settings, share: S
             max_encode_tokens=settings.max_encode_tokens or kind.max_encode_tokens,
             # On a GPU the memory was taken for good: steps that were captured replay on its addresses.
             idle_seconds=math.inf if kind.is_on_device else share.idle_seconds,
+            alone_share=settings.bulk_share,
         ),
         max_waiting_tokens=settings.max_waiting_tokens,
         max_waiting_sentences=settings.max_waiting_sentences,

@@ -89,6 +89,13 @@ class Settings:
     device: str = _setting(AUTO, "device; auto takes cuda where there is one", choices=(AUTO, *DEVICES))
     lanes: int = _setting(0, "engine threads; 0 takes one per usable core on cpu, one on cuda", low=0, high=256)
     max_rows: int = _setting(128, "rows of one lane's batch; a sentence takes beam_size of them", low=1, high=4096)
+    bulk_share: float = _setting(
+        0.75,
+        "part of a lane's rows and caches that bulk calls take while nobody else calls; the rest waits for the next"
+        " caller. 1 for a server that answers bulk calls alone",
+        low=0.1,
+        high=1,
+    )
     max_cache_mib: int = _by_variant(
         {name: kind.max_cache_mib for name, kind in VARIANTS.items()},
         "MiB of keys and values that one lane holds if translations are as long as their sources; twice that beside one"

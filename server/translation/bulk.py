@@ -24,9 +24,10 @@ from server.translation.request import TranslationRequest
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
-# How many times the sentences that the engine runs at once a call has under way. Half, and lanes wait for texts while
-# answers are written. Twice, and it holds twice as much.
-_AHEAD = 2
+# How many times the sentences that the engine runs at once a call has under way, those of groups that wait for their
+# last answer included. With two thirds, lanes of `babelserve-bulk` ran out of texts again and again. Twice, and it
+# holds twice as much.
+_AHEAD = 3
 _SENTENCE_BYTES = 1 << 10  # a text counts as at least one sentence for each of so many bytes
 
 
@@ -164,7 +165,7 @@ class Bulk:
                 again.append((text, error))
             else:
                 done.append((text, index, error or job))
-                self._count([answer] if error is None else [])
+        self._count([job.answers[index] for _, index, outcome in done if outcome is job])
         for text, index, outcome in done:
             self._answer(text, outcome, held if index == done[-1][1] else contextlib.ExitStack(), index)
         for text, error in again:

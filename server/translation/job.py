@@ -238,7 +238,7 @@ class Job:
             return False
         try:
             ids = [source.source_ids or ()]
-            (future,) = leg.model.engine.submit(ids, leg.options_for(source), self._deadline, self._flow)
+            (future,) = leg.model.engine.submit(ids, leg.options_for(source), self._deadline, self._flow.first())
         except TranslationError:  # the first translation has every part, if not in its best place
             return False
         leg.model.metrics.translations.repeated_total.inc()

@@ -1,6 +1,7 @@
 """The priorities of threads."""
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import weakref
 
 import pytest
 
-from server.threads import PatientThread, be_nice
+from server.threads import PatientThread, be_nice, tune_interpreter
 
 
 def test_a_thread_lowers_its_own_priority_alone() -> None:
@@ -52,3 +53,19 @@ def test_the_end_of_the_process_waits_for_no_patient_thread() -> None:
     )
 
     assert subprocess.run([sys.executable, "-c", code], timeout=30, check=False).returncode == 7
+
+
+def test_what_is_loaded_is_left_alone_by_the_collector_and_threads_give_way_sooner() -> None:
+    threshold, seconds = gc.get_threshold(), sys.getswitchinterval()
+    gc.set_threshold(700)
+    sys.setswitchinterval(0.005)
+    try:
+        tune_interpreter()
+
+        assert gc.get_freeze_count() > 0
+        assert gc.get_threshold()[0] > 700
+        assert sys.getswitchinterval() < 0.005
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*threshold)
+        sys.setswitchinterval(seconds)

@@ -1,7 +1,7 @@
 import pytest
 
 from babelserve.v1.translation_pb2 import TranslateRequest
-from server.bulk.command import build_parser, read_job
+from server.bulk.command import build_parser, read_job, read_model_settings
 from server.bulk.job import Job
 from server.errors import SettingsError
 from server.settings.settings import Settings
@@ -9,6 +9,11 @@ from server.settings.settings import Settings
 
 def job_of(*words: str) -> Job:
     return read_job(build_parser().parse_args([*words, "--target", "de", "--out", "o"]), Settings())
+
+
+def test_bulk_texts_take_all_rows_unless_a_flag_says_otherwise() -> None:
+    assert read_model_settings([]) == Settings(bulk_share=1.0)
+    assert read_model_settings(["--bulk-share", "0.5", "--lanes", "3"]) == Settings(bulk_share=0.5, lanes=3)
 
 
 def test_the_format_is_that_of_the_suffix_or_the_flag() -> None:

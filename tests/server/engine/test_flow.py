@@ -30,3 +30,10 @@ def test_a_tenants_bulk_calls_are_a_flow_of_their_own_with_the_weight_of_long_re
     assert len({flow, flow.of_long(), bulk}) == 3
     assert (bulk.name, bulk.rank, bulk.weight) == ("a", 2, 1.0)
     assert bulk.of_long() == bulk, "a long text of a bulk call is of its flow"
+
+
+def test_what_a_request_still_needs_goes_before_requests_of_its_rank_and_is_of_its_flow() -> None:
+    flow = Flow(name="a", rank=2)
+
+    assert flow.first() == flow
+    assert flow.first().rank < flow.rank

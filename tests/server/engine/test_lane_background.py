@@ -2,6 +2,7 @@
 
 import math
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -109,6 +110,14 @@ def test_a_bulk_call_alone_has_three_quarters_of_the_rows_and_its_next_caller_ha
     assert beside[0] == 1, "the caller's own step comes first"
     assert set(beside) == {1, 6}
     assert answer.result(0).hypotheses[0].ids == tokens(5)
+
+
+def test_a_bulk_call_alone_has_all_rows_if_the_limits_give_them(parts: Parts) -> None:
+    parts.limits = replace(parts.limits, alone_share=1.0)
+    lane = parts.open_lane()
+    parts.submit(*[30] * 20, flow=FLOOD.of_bulk())
+
+    assert batch_sizes(parts, lane, 5) == [8] * 5
 
 
 def test_a_bulk_call_gets_no_more_rows_until_nobody_has_called_for_a_second(parts: Parts, lane: Lane) -> None:

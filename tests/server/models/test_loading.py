@@ -171,6 +171,10 @@ def test_a_model_is_served_by_the_name_and_version_that_it_is_given(tiny_bundle:
     assert (metrics.registry.get_sample_value("babelserve_generated_tokens_total", labels) or 0) > 0  # to warm up
 
 
+def test_bulk_calls_have_the_part_of_a_lane_that_the_settings_say(base: Manifest) -> None:
+    assert engine_limits(base, "cpu-fp32", Settings(bulk_share=0.5)).lane.alone_share == 0.5
+
+
 def test_models_share_the_memory_of_one_and_give_it_back_when_idle(base: Manifest) -> None:
     settings = Settings(lanes=2, memory_mib=256)
     alone, one_of_four = (

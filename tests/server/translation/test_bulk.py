@@ -18,7 +18,7 @@ from server.translation.translator import Translator
 from tests.server.echo_engine import EchoEngine
 from tests.server.translation.parts import request
 
-ROOM = 16  # sentences of a call, greedy: twice the rows that the echoing engine seems to have
+ROOM = 24  # sentences of a call, greedy: three times the rows that the echoing engine seems to have
 NOW = 0.001  # seconds after which a refusal may be over
 
 

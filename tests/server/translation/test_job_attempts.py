@@ -81,6 +81,7 @@ async def test_a_sentence_is_translated_again_until_it_is_whole(
     assert answer.text(0) == TEXT
     assert [(part.text, part.placement) for part in answer.kept] == [("a.txt", placement)]
     assert len(engine.futures) == num_attempts
+    assert all(flow.rank < engine.flows[0].rank for flow in engine.flows[1:]), "what is half done goes first"
 
 
 async def test_attempts_and_parts_are_counted(masking_model: Model, engine: EchoEngine, metrics: Metrics) -> None:
