@@ -103,7 +103,7 @@ def _add_translation_flags(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="translations per text, 1 to beam size; shown by --json (default: 1)",
     )
-    add("--length-penalty", type=float, metavar="A", help="0 to 10; over 1 favours longer translations (default: 1)")
+    add("--length-penalty", type=float, metavar="A", help="0 to 10; over 1 for longer texts (default: the model's)")
     add("--max-output-tokens", type=int, metavar="N", help="most target tokens of a sentence (default: by its length)")
     add(
         "--use-shortlist",

@@ -36,7 +36,7 @@ class Settings:
     host: str = _setting("127.0.0.1", "address of the translation, health and metrics ports")
     port: int = _port(50051, "port of the translation service")
     health_port: int = _port(50052, "port of the health service, which has neither TLS nor limits")
-    admin_port: int = _port(50053, "port of the admin services (channelz, ModelAdmin), on the loopback only")
+    admin_port: int = _port(50053, "port of the admin services (gRPC's channelz, ModelAdmin), on the loopback only")
     metrics_port: int = _port(9464, "port of the metrics page, over HTTP")
     http_port: int | None = _setting(
         None,
@@ -91,8 +91,8 @@ class Settings:
     max_rows: int = _setting(128, "rows of one lane's batch; a sentence takes beam_size of them", low=1, high=4096)
     max_cache_mib: int = _by_variant(
         {name: kind.max_cache_mib for name, kind in VARIANTS.items()},
-        "MiB of keys and values that one lane holds, translations counted as long as their sources; one much longer"
-        " sentence may take twice that; on cuda memory for --max-rows is taken at once",
+        "MiB of keys and values that one lane holds if translations are as long as their sources; twice that beside one"
+        " sentence that is much longer than the others; on cuda memory for --max-rows is taken at once",
     )
     max_encode_tokens: int = _by_variant(
         {name: kind.max_encode_tokens for name, kind in VARIANTS.items()},
@@ -115,7 +115,8 @@ class Settings:
     single_flight: bool = _setting(False, "translate equal sentences that wait or run at the same moment once")
     beam_size: int = _setting(
         0,
-        "beam of a request that names none, or the model's widest; 0 takes the model's own, or 4",
+        "beam of a request that names none, or the model's widest if that is less; 0 takes what the model's manifest"
+        " says, else 4",
         low=0,
         high=MAX_BEAM_SIZE,
     )

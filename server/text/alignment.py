@@ -170,9 +170,11 @@ def _places(spelt: str, text: str) -> tuple[list[int], list[int]]:
 
     Neither decreases from one character to the next.
     """
+    shift = int(spelt.startswith(_BLANK) and not text.startswith(_BLANK))  # most vocabularies begin with a blank
+    if spelt[shift:] == text:  # as they mostly are, which takes a tenth of the time to say
+        return [0] * shift + [*range(len(text))], [0] * shift + [*range(1, len(text) + 1)]
     begins: list[int] = []
     ends: list[int] = []
-    shift = int(spelt.startswith(_BLANK) and not text.startswith(_BLANK))  # most vocabularies begin with a blank
     (of_spelt, from_), (of_text, to) = _tokens(spelt), _tokens(_BLANK * shift + text)
     to = [max(0, place - shift) for place in to]
     for tag, first, last, begin, end in _differences(of_spelt, of_text):
@@ -225,11 +227,12 @@ def _words(text: str, pieces: Sequence[str]) -> list[tuple[_Span, list[int]]]:
     indices, spans = [index for index, _ in placed], [span for _, span in placed]
     words: list[tuple[_Span, tuple[int, int]]] = []
     first = last = 0  # both only grow, as no piece begins or ends before the one before it does
+    count = len(spans)
     for match in _WORD.finditer(text):
         start, end = match.span()
-        while first < len(spans) and spans[first][1] <= start:
+        while first < count and spans[first][1] <= start:
             first += 1
-        while last < len(spans) and spans[last][0] < end:
+        while last < count and spans[last][0] < end:
             last += 1
         if first < last and words and words[-1][1] == (first, last) and spans[first] == spans[last - 1]:
             words[-1] = (words[-1][0][0], end), (first, last)

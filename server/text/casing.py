@@ -63,7 +63,9 @@ def fold(text: str, casing: Casing) -> str:
         return text
     small = text.lower()
     word = _WORD.search(small)
-    if casing is Casing.TITLE or word is None or len(_WORD.findall(small)) > _MOST_OF_NOTICE:
+    if casing is Casing.TITLE or word is None:
+        return small
+    if len(_WORD.findall(small)) > _MOST_OF_NOTICE and not small.startswith(": ", word.end()):
         return small
     return small[: word.start()] + text[word.start()] + small[word.start() + 1 :]
 

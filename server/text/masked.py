@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from server.text.carriers import carrier_pattern, clean, sure_end
 from server.text.casing import Casing, begun, raise_again
+from server.text.full_stops import end_like
 from server.text.locales import locale_of
 from server.text.markup.document import Mark
+from server.text.number_signs import restore_number_signs
 from server.text.numbers import NumberSpan, missing_numbers
 from server.text.quotes import ended, is_quote, punctuated, written
 from server.text.typography import clock_time, restore_typography
@@ -162,7 +164,8 @@ class Masked:
             text = punctuated(text, self.language)
             if self.parts[0].start == 0 and self.original[1:2].isupper():  # the mark stands before the first word
                 text = _FIRST_QUOTED.sub(lambda match: match[0].upper(), text)
-        text = restore_typography(self.original, text, self.language)
+        text = restore_number_signs(self.original, text, self.language)
+        text = self._end(restore_typography(self.original, text, self.language))
         outcome = [
             KeptPart(part.text, Placement.BY_MODEL if part.carrier in found else Placement.BY_POSITION)
             for part in self.parts
@@ -182,7 +185,8 @@ class Masked:
         translation = raise_again(self.original, translation, self.casing, self.language)
         translation = begun(self.original[len(self.leading) :], translation)
         text = self._with_found(translation, carrier_pattern(carriers))
-        return self.leading + restore_typography(self.original, text, self.language)
+        text = restore_number_signs(self.original, text, self.language)
+        return self.leading + self._end(restore_typography(self.original, text, self.language))
 
     def _place(self, translation: str, pattern: "re.Pattern[str]", found: Sequence[str]) -> str:
         """Returns the translation with parts in carriers' places, and the others about where the source has them."""
@@ -208,13 +212,24 @@ class Masked:
             part = left.pop(match[0], None)
             if part is None:  # it has been put already
                 continue
-            if part.touches_left:
+            before, behind = self._beside(part)
+            if part.touches_left and (before.isalnum() or not pieces[-1][-2:-1].isalnum()):
                 pieces[-1] = pieces[-1].removesuffix(" ")
             pieces.append(written(part.text) if is_quote(part.text) else clock_time(part.text, self.language))
             pieces.append(part.ending)
-            if part.touches_right and translation[end : end + 1] == " ":
+            is_beside = translation[end : end + 1] == " "
+            if part.touches_right and is_beside and (behind.isalnum() or not translation[end + 1 : end + 2].isalnum()):
                 end += 1
         return "".join([*pieces, clean(translation[end:])])
+
+    def _end(self, translation: str) -> str:
+        """Returns a translation that ends as the source does before the marks that were cut off."""
+        return end_like(self.original.removesuffix(self.trailing).rstrip(), translation)
+
+    def _beside(self, part: Part) -> tuple[str, str]:
+        """Returns the characters before and behind a part. Where these are marks, the part touches no word."""
+        end = part.start + len(part.text)
+        return self.original[max(0, part.start - 1) : part.start], self.original[end : end + 1]
 
     def _is_far(self, part: Part, translation: str) -> bool:
         """Whether a part stands in quite another place than in the source."""

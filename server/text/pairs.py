@@ -5,6 +5,7 @@ had a chrF of 81 to the translation without marks. So where a translation is ali
 without them, and they are put round the words that stand for what they enclosed (`server.text.markup.placing`).
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -14,22 +15,28 @@ from server.text.markup.placing import place_marks
 from server.text.masked import KeptPart, Placement, Restored
 from server.text.quotes import is_quote
 from server.text.runs import Run
+from server.text.shortcuts import find_shortcut, with_shortcut
+from server.text.typography import ORDINAL_ENDINGS
 
 # Of a sentence. Half, and rows of marked words keep their carriers; twice that, and hostile attention keeps the event
 # loop for 4 ms a sentence more.
 _MOST_PAIRS = 16
+_TAG = re.compile(r"<(?P<name>[A-Za-z]\w*+)[^<>]*+>")
 
 
 def without_pairs(text: str, runs: Sequence[Run]) -> tuple[str, tuple[Mark, ...]]:
     """Returns a sentence without pairs of marks, and these, with what they enclose in code points of the result.
 
     Two parts that follow each other are a pair if both touch what is between them, which has a letter, and if neither
-    touches a word outside. A sentence of more than 16 pairs keeps them all.
+    touches a word outside. Tags may touch one, but for an index such as that of H<sub>n</sub>. A sentence of more than
+    16 pairs keeps them all. The sign of a shortcut (`server.text.shortcuts`) is a point.
 
     Args:
         text: a sentence.
         runs: its parts, in order, apart from each other.
     """
+    if (sign := find_shortcut(text)) is not None:
+        return text[:sign] + text[sign + 1 :], (Mark(sign, sign, text[sign], ""),)
     pieces: list[str] = []
     marks: list[Mark] = []
     end = length = 0
@@ -49,14 +56,25 @@ def _pairs(text: str, runs: Sequence[Run]) -> Iterator[tuple[Run, Run]]:
         signs = text[run.start : run.end]
         if signs[0].isalnum() or is_quote(signs):  # a word, or what has a way of its own
             opening = None
-            continue
-        if opening is not None and not text[run.end : run.end + 1].isalnum():
-            inside = text[opening.end : run.start]
-            if not inside[:1].isspace() and not inside[-1:].isspace() and any(map(str.isalpha, inside)):
-                yield opening, run
-                opening = None
-                continue
-        opening = run if run.start == 0 or not text[run.start - 1].isalnum() else None
+        elif opening is not None and _is_pair(text, opening, run):
+            yield opening, run
+            opening = None
+        else:
+            opening = run
+
+
+def _is_pair(text: str, opening: Run, closing: Run) -> bool:
+    inside = text[opening.end : closing.start]
+    if inside[:1].isspace() or inside[-1:].isspace() or not any(map(str.isalpha, inside)):
+        return False
+    if (
+        not text[max(0, opening.start - 1) : opening.start].isalnum()
+        and not text[closing.end : closing.end + 1].isalnum()
+    ):
+        return True
+    tag = _TAG.fullmatch(text, opening.start, opening.end)
+    is_index = tag is not None and tag["name"] in ("sub", "sup")
+    return tag is not None and text[closing.start + 1] == "/" and (not is_index or inside in ORDINAL_ENDINGS)
 
 
 def with_blanks(source: str, marks: Sequence[Mark]) -> str:
@@ -78,6 +96,9 @@ def with_pairs(restored: Restored, source: str, marks: Sequence[Mark], words: Wo
         marks: from `without_pairs`.
         words: the attention between both; None to place them by position.
     """
+    if not marks[0].closing:
+        text = with_shortcut(restored.text, marks[0].opening, source[marks[0].begin])
+        return replace(restored, text=text, parts=(*restored.parts, KeptPart(marks[0].opening, Placement.BY_MODEL)))
     text = place_marks(marks, source, restored.text, words, str)
     placement = Placement.BY_POSITION if words is None else Placement.BY_MODEL
     if len(text) < len(restored.text) + sum(len(mark.opening) + len(mark.closing) for mark in marks):

@@ -22,6 +22,7 @@ _DATE = r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:\d{4}|\d\d)(?![\w.]\w
 _GROUPED = r"\d{1,3}(?:\.\d{3})++(?!\.?\d)"  # 1.250.000
 _HOUR, _HALF = r"\d{1,2}(?:[:.]\d\d)?", r"\s?(?:[ap]m|[ap]\.m\.)"
 _MIXED = r"(?=[A-Z0-9-]*?[A-Z])(?=[A-Z-]*+\d[A-Z-]*+\d[A-Z-]*+\d)"  # a capital, and three digits
+_TERM = r"[-\u2212]?(?:\d++(?:[.,]\d++)*+[A-Za-z]?|[A-Za-z])[\xb2\xb3]?(?!\w)"  # 3x²
 _MONEY = r"$\u00a2-\u00a5\u20a0-\u20bf"  # signs of currencies
 _EMOJI = r"[\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b05-\u2b55\u3030\U0001f000-\U0001faff]"
 _EMOJI_MARK = r"[\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
@@ -76,7 +77,9 @@ _PATTERNS = (
     rf"(?<![\w{_MONEY}])(?<!\d[ \u00a0\u202f])[{_MONEY}](?![\w{_MONEY}]|[ \u00a0\u202f]\d)",
     r"(?<![\w$\u20ac\u00a3])[$\u20ac\u00a3]\d+(?:[.,]\d+)*+\s?[-\u2013]\s?[$\u20ac\u00a3]\d+(?:[.,]\d+)*+(?!\w)",
     r"(?<![\w.,])\d+(?:[.,]\d+)*+(?:\s?[-+*/\u00d7\u00f7\u2212]\s?\d+(?:[.,]\d+)*+){1,9}\s?=\s?\d+(?:[.,]\d+)*+(?!\w)",
-    r"\u00a7{1,2}\s?\d++[a-z]?(?!\w)",  # a section of a law
+    # An equation with a letter, and a section or an article of a law:
+    rf"(?<![\w.,'\u2019-])[A-Za-z](?:\s?[=\u2260\u2264\u2265]\s?|\s[<>]\s){_TERM}(?:\s?[-+*/\u00d7\u2212]\s?{_TERM}){{0,9}}",
+    r"(?:\u00a7{1,2}|(?<!\w)Art\.)\s?\d++[a-z]?(?!\w)",
     # Feet and inches:
     r"(?<!\w)\d{1,2}['\u2019\u2032]\s?\d{1,2}(?:[\"\u201d\u2033]|'')",
     r"(?<![\w:]):[a-z][a-z0-9_+-]{1,30}:(?![\w:])",  # the name of an emoji

@@ -35,6 +35,7 @@ import sentencex  # type: ignore[import-untyped]
 
 from server.text.layout import Syntax, has_syntax, part_code, part_line, part_messages
 from server.text.masking import NO_MASKING, Masker
+from server.text.repeats import part_repeats
 from server.text.source import SourceSentence, SplitText
 
 logger = logging.getLogger(__name__)
@@ -54,7 +55,9 @@ _ORDINAL = re.compile(
     re.IGNORECASE,
 )
 _SPACE = re.compile(r"\s+")
-_RESTORED = re.compile(r"\d|\.\.\.|[\u2018\u201a\u2026]")  # what a network is shown as it is, and may write otherwise
+_RESTORED = re.compile(
+    r"\d|\.\.\.|[\u2018\u201a\u201c-\u201f\u2026\xab\xbb]"
+)  # what a network is shown as it is, and may write otherwise
 _MOST_MARKS = 16  # in a row, that a cut steps over
 
 Encode = Callable[[str], tuple[int, ...]]
@@ -150,6 +153,14 @@ def _after_label(segments: Iterable[str]) -> Iterator[str]:
 
 
 def _line_segments(line: str, language: str, masker: Masker) -> Iterator[str]:
+    for piece in part_repeats(line):
+        if piece is line:
+            yield from _sentences(line, language, masker)
+        else:
+            yield piece
+
+
+def _sentences(line: str, language: str, masker: Masker) -> Iterator[str]:
     if not line or line.isspace():
         yield line
         return

@@ -42,9 +42,11 @@ _OPENING_SINGLE = re.compile(r"(?<![^\s(\[{\"\u201c\u201e\u2014\u2013-])'(?=\w(?
 _CLOSING_SINGLE = re.compile(r"(?<=\S)'(?!\w)")
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
 _ORDINAL = re.compile(r"(?<![\w.,:])(\d{1,3})\.(?=\s[^\W\d_])")  # German's, within a sentence
-_ENGLISH_ORDINAL = re.compile(r"\b(\d{1,3})(?:st|nd|rd|th)\b")
-_ORDINAL_ENDINGS = {"pt": "\u00ba", "it": "\u00ba", "es": ".\u00ba", "fr": "e", "nl": "e"}  # elsewhere a full stop
-_NUMBER_SIGN = re.compile(r"\bNo\.(?=\s?\d)")
+ORDINAL_ENDINGS = ("st", "nd", "rd", "th")  # of English
+_ENGLISH_ORDINAL = re.compile(rf"\b(\d{{1,3}})(?:{'|'.join(ORDINAL_ENDINGS)})\b")
+_OTHER_ENDINGS = {"pt": "\u00ba", "it": "\u00ba", "es": ".\u00ba", "fr": "e", "nl": "e"}  # elsewhere a full stop
+_AMOUNT = r"\d++(?:,\d\d(?!\d))?(?![\w.,]*\d)"
+_SIGN_BEHIND = re.compile(r"\d\s?([$\u20ac\u00a3])(?!\w)")
 _NO_BREAK = re.compile(r"(?<=\d)[\u00a0\u202f](?=[^\W\d]|%)")
 _BEHIND_NUMBER = re.compile(r"(?<=\d) (?=[^\W\d]|%)")
 _BEFORE_NUMBER = re.compile(r"(?<![\w)])-(?=\d)")
@@ -63,6 +65,7 @@ def restore_typography(source: str, translation: str, language: str) -> str:
         language: BCP-47 code of the translation's language.
     """
     translation = _quoted(source, translation, language.partition("-")[0])
+    translation = _with_alike_prices(translation, language)
     if _APOSTROPHE in source and "'" not in source:
         translation = _BETWEEN_LETTERS.sub(_APOSTROPHE, translation)
     if not language.startswith("en") and _ENGLISH_ORDINAL.search(source):
@@ -82,6 +85,15 @@ def restore_typography(source: str, translation: str, language: str) -> str:
     return translation
 
 
+def _with_alike_prices(text: str, language: str) -> str:
+    """Returns a text with the signs of all its prices behind these, if a network has left one before and put one there.
+
+    What has decimals with a full stop stays, and so does English.
+    """
+    sign = None if language.startswith("en") else _SIGN_BEHIND.search(text)
+    return re.sub(rf"(?<![\w$])\{sign[1]}({_AMOUNT})", rf"\1 {sign[1]}", text) if sign else text
+
+
 def _quoted(source: str, translation: str, language: str) -> str:
     """Returns a translation with typographic quotation marks of each kind, double or single, that its source has so."""
     if '"' in translation and '"' not in source and any(mark in source for mark in _DOUBLE):
@@ -94,16 +106,6 @@ def _quoted(source: str, translation: str, language: str) -> str:
     return translation
 
 
-def number_sign(text: str, language: str) -> str:
-    """Returns a sentence with "Nr. 3" for "No. 3" if it is translated into German: networks read "No." as a refusal.
-
-    Args:
-        text: a sentence.
-        language: BCP-47 code of the translation's language.
-    """
-    return _NUMBER_SIGN.sub("Nr.", text) if language.startswith("de") else text
-
-
 def ordinal_ending(english: str, language: str) -> str:
     """Returns what a language writes behind a number that is an ordinal: "." in German.
 
@@ -112,7 +114,7 @@ def ordinal_ending(english: str, language: str) -> str:
         language: BCP-47 code.
     """
     code = language.partition("-")[0]
-    return english if code == "en" else _ORDINAL_ENDINGS.get(code, ".")
+    return english if code == "en" else _OTHER_ENDINGS.get(code, ".")
 
 
 def clock_time(text: str, language: str) -> str:

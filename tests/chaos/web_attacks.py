@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 import os
 import random
+import signal
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 
 from tests.chaos.web_shapes import GOOD, HOST, post, shapes
@@ -29,14 +30,10 @@ class Target:
 
 
 def attack(name: str, target: Target) -> None:
-    """Runs one attack to its end."""
+    """Runs one attack until its time is over. The process ends then by SIGALRM, whatever its tasks wait for."""
     os.nice(_NICENESS)
-    asyncio.run(_timed(ATTACKS[name](target), target.seconds))
-
-
-async def _timed(work: Awaitable[None], seconds: float) -> None:
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(work, seconds)
+    signal.setitimer(signal.ITIMER_REAL, target.seconds)
+    asyncio.run(ATTACKS[name](target))
 
 
 async def _idle(target: Target) -> None:
@@ -148,7 +145,7 @@ async def _all(target: Target, act: Callable[[int], Awaitable[None]], most: int 
     await asyncio.gather(*acts, return_exceptions=True)
 
 
-ATTACKS: dict[str, Callable[[Target], Awaitable[None]]] = {
+ATTACKS: dict[str, Callable[[Target], Coroutine[None, None, None]]] = {
     "idle connections": _idle,
     "slow heads and bodies": _slow,
     "bodies of 8 MiB": _endless,

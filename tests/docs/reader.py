@@ -18,7 +18,7 @@ from tests.acceptance.server_process import free_ports
 
 ROOT = Path(__file__).parents[2]
 SERVERS = {"babelserve": "SERVING", "prometheus": "Server is ready"}  # what goes on, and what it says once it is there
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 100.0
 # Of a recipe, when it is about to be used.
 TINY = {"vocab_size": 600, "d_model": 16, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 1, "ffn_dim": 32}
 FEW = {"batch_tokens": 400, "warmup_steps": 2, "max_steps": 4, "cooldown_steps": 2, "evaluate_every": 4}

@@ -11,7 +11,7 @@ import pytest
 from tests.acceptance.server_process import REPOSITORY
 from tests.server.bulk.parts import SENTENCES, output
 
-_TIMEOUT_SECONDS = 50.0
+_TIMEOUT_SECONDS = 200.0
 
 
 def start(tmp_path: Path, out: str, more: Sequence[str] = ()) -> "subprocess.Popen[str]":

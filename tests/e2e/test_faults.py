@@ -24,7 +24,7 @@ from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import ServerProcess, launch_server
 from tests.e2e.conftest import metric, wait_for_metric
 
-TIMEOUT = 50.0
+TIMEOUT = 200.0
 NUM_CALLERS = 8
 SERVING, NOT_SERVING = HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING
 Start = Callable[[str, str], ServerProcess]

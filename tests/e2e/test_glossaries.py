@@ -13,7 +13,7 @@ from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import running_server
 from tests.e2e.conftest import wait_for_metric
 
-TIMEOUT = 50.0
+TIMEOUT = 200.0
 CONTENTS = {target: f"en\tde\nstation\t{target}\n" for target in ("Bahnhof", "Haltepunkt")}
 VERSIONS = {target: hashlib.sha256(content.encode()).hexdigest()[:12] for target, content in CONTENTS.items()}
 FAULTY = "en\tde\nstation\n"

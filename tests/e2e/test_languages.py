@@ -19,7 +19,7 @@ from tests.acceptance.model_swaps import put_pair
 from tests.acceptance.server_process import ServerProcess, running_server
 from tests.e2e.conftest import metric
 
-TIMEOUT = 50.0
+TIMEOUT = 200.0
 TOLERANCE = 1e-4  # of scores: sums in other orders
 HAS_DETECTOR = importlib.util.find_spec("py3langid") is not None
 needs_detector = pytest.mark.skipif(not HAS_DETECTOR, reason="py3langid is not installed: the extra `detect`")

@@ -18,7 +18,7 @@ from tests.acceptance.model_swaps import put
 from tests.acceptance.server_process import ServerProcess, running_server
 from tests.e2e.conftest import metric, wait_for_metric
 
-TIMEOUT = 50.0
+TIMEOUT = 200.0
 ROOT = Path(__file__).parents[2]
 
 

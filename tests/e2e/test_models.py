@@ -23,7 +23,7 @@ from tests.acceptance.model_swaps import change_search, put, rss_mib, swap_under
 from tests.acceptance.server_process import ServerProcess, launch_server, running_server
 from tests.e2e.conftest import metric, wait_for_metric
 
-TIMEOUT = 50.0
+TIMEOUT = 200.0
 BROKEN = (
     *(f"weights.bin cut to {percent} %" for percent in (0, 1, 50, 99)),
     "a byte of weights.bin flipped",

@@ -27,7 +27,7 @@ from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import ServerProcess
 from tests.e2e.conftest import Start, metric, wait_for_metric
 
-TIMEOUT = 50.0
+TIMEOUT = 200.0
 
 
 def request(*contents: str, **fields: Any) -> pb.TranslateRequest:

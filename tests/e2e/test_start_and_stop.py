@@ -26,7 +26,7 @@ from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import REPOSITORY, ServerProcess, free_ports
 from tests.e2e.conftest import Start, metric, wait_for_metric
 
-TIMEOUT = 50.0
+TIMEOUT = 200.0
 NUM_CALLERS = 8
 
 

@@ -41,7 +41,7 @@ _ATTRIBUTE = (
     r"""(?:[ \t\n\f\r]*+=[ \t\n\f\r]*+(?P<value>"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^ \t\n\f\r"'>][^ \t\n\f\r>]*+)?)?"""
 )
 _TOKEN = re.compile(
-    r"(?P<index><su(?P<kind>[bp])>[^\s<>]{1,16}</su(?P=kind)>)"  # that belongs to the word before it
+    r"(?P<index><su(?P<kind>[bp])>(?!(?:st|nd|rd|th)<)[^\s<>]{1,16}</su(?P=kind)>)"  # of the word before it
     rf"|<(?P<slash>/?)(?P<name>[A-Za-z][^ \t\n\f\r/>]*+)(?:[ \t\n\f\r]++|/(?!>)|{_ATTRIBUTE})*+(?P<close>/?>|\Z)"
     r"|<!--(?:-?>|.*?(?:--!?>|\Z))"
     r"|<[!?/][^>]*+>?"  # other declarations and instructions, and end tags without a name

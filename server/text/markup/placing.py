@@ -5,6 +5,7 @@ mark takes the words that have attended most to its own words. Outer marks choos
 same parent the surest one chooses first. A point stands where it divides the attention as it divides the source.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
@@ -22,6 +23,8 @@ _LEAST_OF_ONE = 0.15
 # marks are placed by position alone, in linear time.
 _MOST_PAIRS = 1 << 19
 _TAKEN = -1e9  # what another mark's word gains: less than all stand-ins of a sentence together can outweigh
+
+_NUMBER = re.compile(r"\d++")
 
 _Array = NDArray[np.float64]
 
@@ -71,7 +74,7 @@ def place_marks(
     for node in (root, *nodes):  # parents come first
         if node.children:
             _Room(node, sources, targets, shares).place_children()
-    return _write(root, _by_words(source, targets, len(target)), target, escape)
+    return _write(root, _by_words(source, target, targets), target, escape)
 
 
 def _nest(marks: Sequence[Mark], length: int) -> tuple[_Node, list[_Node]]:
@@ -111,8 +114,10 @@ class _Room:
         if self._low == self._high:
             spans, points = [], self._parent.children
         waiting = [node for node in spans if not self._take_end(node)]
-        gains = {node: self._best(node)[1] for node in waiting}
-        for node in sorted(waiting, key=lambda node: -gains[node]):
+        if len(waiting) > 1:
+            gains = {node: self._best(node)[1] for node in waiting}
+            waiting.sort(key=lambda node: -gains[node])
+        for node in waiting:
             place, _ = self._best(node)
             if place is None:
                 points.append(node)
@@ -202,7 +207,8 @@ class _Room:
 
 def _largest_sum(gains: _Array) -> tuple[int, int, float]:
     """Returns first, end and sum of the range with the largest sum; of several the first one that is shortest."""
-    sums = np.append(0.0, np.cumsum(gains))
+    sums = np.zeros(1 + len(gains))
+    np.cumsum(gains, out=sums[1:])
     least = np.minimum.accumulate(sums[:-1])
     end = int((sums[1:] - least).argmax()) + 1
     first = int(np.flatnonzero(sums[:end] == least[end - 1])[-1])
@@ -212,11 +218,17 @@ def _largest_sum(gains: _Array) -> tuple[int, int, float]:
 _Locate = Callable[[_Node], Span]
 
 
-def _by_words(source: str, targets: Words, length: int) -> _Locate:
-    begins, ends = [*targets.begins, length], [0, *targets.ends]
+def _by_words(source: str, target: str, targets: Words) -> _Locate:
+    begins, ends = [*targets.begins, len(target)], [0, *targets.ends]
 
     def locate(node: _Node) -> Span:
         first, end = node.place
+        if first < end and _is_ordinal_ending(source, node.mark):
+            number = _NUMBER.match(target, begins[first], ends[end])
+            if number:  # the full stop of German is its ending
+                return number.end(), ends[end] + (
+                    number.end() == ends[end] and target[ends[end] : ends[end] + 1] == "."
+                )
         if first < end:
             return begins[first], ends[end]
         begin = node.mark.begin
@@ -224,6 +236,11 @@ def _by_words(source: str, targets: Words, length: int) -> _Locate:
         return at, at
 
     return locate
+
+
+def _is_ordinal_ending(source: str, mark: Mark) -> bool:
+    """Whether a mark encloses the letters behind a number, as in 1<sup>st</sup>."""
+    return mark.begin > 0 and source[mark.begin - 1].isdecimal() and source[mark.begin].isalpha()
 
 
 def _by_position(source_length: int, target_length: int, targets: Words) -> _Locate:

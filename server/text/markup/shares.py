@@ -22,6 +22,9 @@ _LEAST_SHARE = 0.40
 # How strongly a word with a stand-in belongs to marks round that stand-in, and how strongly to no other mark. Each is
 # more than everything weaker in a sentence together.
 _BOUND, _BARRED = 1e6, 1e3
+# The word that a German request adds to its verb, and the attention with which it stands for a word of the source.
+# Half, and it goes with the word behind it; 1, and it goes with the verb where the source has "you".
+_ADDED, _LEAST_OWN = "Sie", 0.6
 _TINY = 1e-9  # no attention: keeps a division from being by 0
 
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*|([^\w\s])\1*")
@@ -46,12 +49,14 @@ class Words:
         spans = _all_words(text, known)
         self.begins, self.ends = [begin for begin, _ in spans], [end for _, end in spans]
         self.texts = [text[begin:end] for begin, end in spans]
-        self.is_punctuation = np.array([_is_punctuation(each) for each in self.texts], bool)
-        gaps, count = np.arange(len(spans) + 1), len(spans)
-        self.first = np.minimum.accumulate(np.where(np.append(self.is_punctuation, False), count, gaps)[::-1])[
-            ::-1
-        ].tolist()
-        self.last = np.maximum.accumulate(np.where(np.append(False, self.is_punctuation), 0, gaps)).tolist()
+        is_punctuation = [_is_punctuation(each) for each in self.texts]
+        self.is_punctuation = np.array(is_punctuation, bool)
+        self.first, self.last = [len(spans)], [0]
+        for index in reversed(range(len(spans))):
+            self.first.append(self.first[-1] if is_punctuation[index] else index)
+        self.first.reverse()
+        for index in range(len(spans)):
+            self.last.append(self.last[-1] if is_punctuation[index] else index + 1)
 
     def __len__(self) -> int:
         return len(self.begins)
@@ -74,7 +79,7 @@ class Words:
 
 
 def _is_punctuation(word: str) -> bool:
-    return all(unicodedata.category(character).startswith("P") for character in word)
+    return not word[0].isalnum() and all(unicodedata.category(character).startswith("P") for character in word)
 
 
 def _all_words(text: str, known: Sequence[Span]) -> list[Span]:
@@ -107,7 +112,8 @@ class Shares:
             weights[row] = weights[:, column] = 0.0
             weights[row, column] = _BOUND + _BARRED
             self._least[row] = _BARRED
-        self._sums = np.cumsum(np.pad(weights, ((0, 0), (1, 0))), axis=1).T.copy()  # [1 + sources, targets]
+        self._sums = np.zeros((1 + len(sources), len(targets)))
+        np.cumsum(weights.T, axis=0, out=self._sums[1:])
 
     def of(self, first: int, end: int) -> _Array:
         """Returns what each word of the translation has of a range of words of the source, [targets]."""
@@ -139,12 +145,15 @@ def _sharpened(words: WordWeights, sources: Words, targets: Words) -> _Array:
     """Returns the attention of all words, [targets, sources]; a word that was not shown has that of its equal.
 
     A word such as an article looks at its neighbour's word for want of one of its own. So each weight counts by what
-    it is of the largest one that its word of the source gets.
+    it is of the largest one that its word of the source gets. The "Sie" of "Klicken Sie hier" goes with its verb.
     """
     weights = np.zeros((len(targets), len(sources)))
     rows, columns = targets.indices(words.targets), sources.indices(words.sources)
     shown = words.weights * (words.weights / words.weights.max(axis=0, initial=_TINY))
     weights[np.ix_(rows, columns)] = shown / np.maximum(shown.sum(axis=1, keepdims=True), _TINY)
+    for row, own in zip(rows, words.weights, strict=True):
+        if targets.texts[row] == _ADDED and row > 0 and own.max(initial=0.0) < _LEAST_OWN:
+            weights[row] = weights[row - 1]
     unseen = {sources.texts[index]: index for index in set(range(len(sources))).difference(columns)}
     for row in set(range(len(targets))).difference(rows):
         if (column := unseen.get(targets.texts[row])) is not None:

@@ -10,7 +10,7 @@ import pytest
 from server.engine.cores import Cores, Gate
 from tests.fakes import FakeClock
 
-SECONDS = 20  # far above what any of these needs
+SECONDS = 100.0  # far above what any of these needs
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from server.network import StepKind
 from tests.fakes import EOS
 from tests.server.engine.parts import SHORTLIST, Parts, sentence_of, tokens
 
-SECONDS = 20  # far above what any of these needs; a hang fails
+SECONDS = 100.0  # far above what any of these needs; a hang fails
 
 
 def run_on_thread(lane: Lane) -> None:

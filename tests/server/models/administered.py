@@ -13,7 +13,7 @@ from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 from tests.server.models.catalogued import borrowed
 
-SECONDS = 20.0
+SECONDS = 100.0
 
 
 class Add:

@@ -12,7 +12,7 @@ from tests.fakes import EOS, FakeClock
 MODEL = ("echo", "7", "abc")
 GREEDY = DecodingOptions(beam_size=1)
 A, B, C = (5, EOS), (6, 7, EOS), (8, 9, 10, EOS)
-SECONDS = 20  # far above what any of these needs; a hang fails
+SECONDS = 100.0  # far above what any of these needs; a hang fails
 
 
 def new_cache(

@@ -23,7 +23,7 @@ from tests.server.conftest import Live
 
 SECRET = "secret sentence"
 REQUEST = pb.TranslateRequest(contents=[SECRET], target_language_code="de")
-SECONDS = 20.0  # far above what any of these needs; a hang fails
+SECONDS = 100.0  # far above what any of these needs; a hang fails
 STREAM_REQUEST = pb.TranslateStreamRequest(request=REQUEST)
 
 _M = TypeVar("_M", bound=Message)

@@ -12,7 +12,7 @@ from server.telemetry.metrics import Metrics
 from server.telemetry.page import MAX_CONNECTIONS, serve_page
 
 HOST = "127.0.0.1"
-SECONDS = 10.0
+SECONDS = 100.0
 
 
 def read(port: int, accept: str = "*/*", encoding: str = "identity") -> tuple[str, bytes]:

@@ -39,6 +39,11 @@ def test_titles_are_shown_small_and_written_as_the_target_does(
     assert raise_again(text, translation, Casing.TITLE, language) == expected
 
 
+def test_a_label_in_capitals_is_shown_as_a_sentence() -> None:
+    assert fold("ATTENTION: THE STORE IS CLOSED.", Casing.CAPITALS) == "Attention: the store is closed."
+    assert fold("THE STORE IS CLOSED: WAIT.", Casing.CAPITALS) == "the store is closed: wait."
+
+
 @pytest.mark.parametrize(
     "text",
     [

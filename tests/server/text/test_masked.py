@@ -51,6 +51,13 @@ def test_who_put_a_part_there_is_told() -> None:
     assert [each.placement for each in restored.parts] == [Placement.BY_POSITION, Placement.BY_MODEL]
 
 
+def test_a_part_that_touches_a_mark_touches_no_word() -> None:
+    restore = MASKER.mask("Call get_name() now: see:a.txt").restore
+
+    assert restore("\ue000 an () jetzt: siehe: \ue001").text == "get_name an () jetzt: siehe:a.txt"
+    assert restore("Ruf \ue000 () an: siehe \ue001").text == "Ruf get_name() an: siehe a.txt"
+
+
 def test_symbols_that_stand_for_nothing_are_left_out() -> None:
     restored = MASKER.mask("Send a.txt").restore("\ue000 \ue001senden\uf000\ufffd")
 

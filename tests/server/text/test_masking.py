@@ -277,3 +277,11 @@ def test_brackets_round_a_whole_sentence_are_not_shown() -> None:
 
     assert masked.text == "Music playing"
     assert masked.restore("Musik spielt").text == "[MUSIK SPIELT]"
+
+
+@pytest.mark.parametrize("text", ["Neue Nachricht", "(Neue Nachricht)", "- Neue Nachricht *"])
+def test_the_full_stop_that_a_label_is_shown_with_is_taken_off(text: str) -> None:
+    masked = Masker(carriers=(("\ue000",),), language="en").mask(text)
+
+    assert masked.text == "Neue Nachricht."
+    assert masked.restore("New message.").text == text.replace("Neue Nachricht", "New message")

@@ -46,6 +46,11 @@ def weights(source: str, target: str, *pairs: tuple[str, str]) -> WordWeights:
         ("{0} of{1}", "{0} of{1}", []),
         ("{0}12{1}", "{0}12{1}", []),
         ("a.txt(see)b.txt", "a.txt(see)b.txt", []),
+        ("He<b>llo</b> you", "Hello you", ["llo"]),
+        ("The 1<sup>st</sup> of May", "The 1st of May", ["st"]),
+        ("The x<sup>n</sup> of it", "The x<sup>n</sup> of it", []),
+        ("He<b>llo<i> you", "He<b>llo<i> you", []),
+        ("Save &as...", "Save as...", [""]),
     ],
 )
 def test_marks_that_touch_what_they_enclose_are_pairs(text: str, bare: str, marked: list[str]) -> None:
@@ -122,3 +127,11 @@ def test_a_sentence_of_very_many_pairs_keeps_them(count: int, num_pairs: int) ->
     bare, marks = without_pairs(text, runs_of(text))
 
     assert (len(marks), bare == text) == (num_pairs, not num_pairs)
+
+
+def test_the_sign_of_a_shortcut_stands_before_a_word() -> None:
+    bare, marks = without_pairs("Save &as...", [])
+    restored = with_pairs(Restored("Speichern als..."), bare, marks, None)
+
+    assert restored.text == "Speichern &als..."
+    assert [(part.text, part.placement) for part in restored.parts] == [("&", Placement.BY_MODEL)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.text.typography import number_sign, ordinal_ending, restore_typography
+from server.text.typography import ordinal_ending, restore_typography
 
 
 @pytest.mark.parametrize(
@@ -41,18 +41,22 @@ def test_marks_of_the_sources_kinds_are_those_of_the_target(
     assert restore_typography(source, translation, language) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "expected"),
-    [
-        ("No. 3 and No. 4 of No. Five", "de", "Nr. 3 and Nr. 4 of No. Five"),
-        ("See No. 3", "fr", "See No. 3"),
-        ("No. I am 3.", "de-AT", "No. I am 3."),
-    ],
-)
-def test_the_sign_of_a_number_is_no_refusal(text: str, language: str, expected: str) -> None:
-    assert number_sign(text, language) == expected
-
-
 @pytest.mark.parametrize(("language", "expected"), [("de", "."), ("en-GB", "th"), ("es", ".\u00ba"), ("sv", ".")])
 def test_endings_of_ordinals(language: str, expected: str) -> None:
     assert ordinal_ending("th", language) == expected
+
+
+@pytest.mark.parametrize(
+    ("translation", "language", "expected"),
+    [
+        ("$5 und 10 $", "de", "5 $ und 10 $"),
+        ("$5, $6,50 und 10 $.", "de", "5 $, 6,50 $ und 10 $."),
+        ("\u20ac5 oder $10", "de", "\u20ac5 oder $10"),
+        ("$5 und $10", "de", "$5 und $10"),
+        ("$5.50 und 10 $", "de", "$5.50 und 10 $"),
+        ("A$5 und 10 $", "de", "A$5 und 10 $"),
+        ("$5 and 10 $", "en", "$5 and 10 $"),
+    ],
+)
+def test_prices_are_written_alike(translation: str, language: str, expected: str) -> None:
+    assert restore_typography("$5 and $10", translation, language) == expected

@@ -12,7 +12,7 @@ from server.text.term_table import Term
 from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
 from server.translation.restoring import restore
 
-ONE = SourceSentence("one", " ", (5, 6, 3))
+ONE = SourceSentence("one.", " ", (5, 6, 3))
 TWO = SourceSentence("two", "\n", (7, 3))
 STARS = SourceSentence("***", "", None)
 

@@ -20,7 +20,7 @@ from server.translation.submission import Place
 from tests.server.echo_engine import EchoEngine
 
 _TEXT = "A dog runs in the green park."
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 100.0
 
 
 async def start(model: Model, tokenizer: Tokenizer, engine: EchoEngine, num_legs: int = 1) -> Job:

@@ -16,7 +16,7 @@ from tests.web.page.checks import CHECKS
 from tests.web.page.files import write_files
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-QUOTA = "{ rate = 0.01, burst = 0.01 }"  # of lane time: a sentence uses up what a second or two gives back
+QUOTA = "{ rate = 0.003, burst = 0.01 }"  # of lane time: a sentence uses up what several seconds give back
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 

@@ -43,6 +43,7 @@ def _shown(block: Block) -> str:
         ("<img src=a> One <img src=b>", ["One"]),
         ("H<sub>2</sub>O flows<sup>1</sup>", ["H[<sub>2</sub>]O flows[<sup>1</sup>]"]),
         ("One<sup>a note</sup> two", ["One{<sup>}a note{</sup>} two"]),
+        ("The 1<sup>st</sup> of May", ["The 1{<sup>}st{</sup>} of May"]),
         ("<a>One</a> | <a>two</a> &raquo; three", ["One", "{<a>}two{</a>} » three"]),
         ("One | two", ["One | two"]),
         ("a long <wbr/>word, <x-y id=1 />", ["a long {<wbr/>}word,"]),

@@ -213,3 +213,23 @@ def test_emphasis_of_markdown_without_a_text_is_left_out() -> None:
     marks = [Mark(2, 8, "**", "**"), Mark(4, 8, "<b>", "</b>")]
 
     assert place_marks(marks, "A of it", "", weights("A of it", "", []), html.escape) == "<b></b>"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        ("1st of May", "1. Mai", "1<sup>.</sup> Mai"),
+        ("1st of May", "1er mai", "1<sup>er</sup> mai"),
+        ("1st of May", "erster Mai", "<sup>erster</sup> Mai"),
+        ("1st of May", "1 maj", "1<sup></sup> maj"),
+    ],
+)
+def test_the_ending_of_an_ordinal_stays_behind_its_number(source: str, target: str, expected: str) -> None:
+    marks = [Mark(1, 3, "<sup>", "</sup>")]
+    words = WordWeights(
+        [(0, 3), (7, 10)],
+        [(0, target.index(" ") - ("." in target)), (target.index(" ") + 1, len(target))],
+        np.eye(2, dtype=np.float32),
+    )
+
+    assert place_marks(marks, source, target, words, html.escape) == expected

@@ -35,6 +35,14 @@ def test_a_word_that_looks_at_its_neighbours_word_has_less_of_it() -> None:
     assert found[0] < 0.6
 
 
+def test_the_pronoun_of_a_request_goes_with_its_verb() -> None:
+    added = shares("Click here", "Klicken Sie hier", [[0.8, 0.2], [0.4, 0.5], [0.1, 0.9]])
+    own = shares("If you", "Wenn Sie da", [[0.8, 0.2], [0.3, 0.7], [0.5, 0.5]])
+
+    assert added.of(0, 1)[1] == added.of(0, 1)[0] > 0.9
+    assert own.of(1, 2)[1] > 0.6
+
+
 def test_a_word_without_attention_has_no_share() -> None:
     assert shares("red house", "the house", [[0.0, 0.0], [0.0, 1.0]]).of(0, 2).tolist() == [0.0, 1.0]
 

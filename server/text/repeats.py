@@ -1,0 +1,43 @@
+"""Texts that say one word again and again, such as "no no no", of which networks say it once.
+
+So each word is translated by itself. What sings or laughs, such as "la la la", is copied: it means nothing else.
+"""
+
+import re
+from collections.abc import Iterator
+
+from server.text.layout import Syntax
+
+# Words of such a text. Half, and verses of songs are longer; twice that, and one line costs as much as a page.
+_MOST_REPEATS = 64
+_REPEATED = re.compile(
+    rf"\s*+(?P<words>(?P<word>[^\W\d_]++)(?:(?:,? ++|-)(?P=word)(?!\w)){{2,{_MOST_REPEATS - 1}}}+)[.!?\u2026]*+\s*+",
+    re.IGNORECASE,
+)
+_SOUND = re.compile(r"[bdhlnrt]a|h[eio]|[aou]h|bla|blah|hm++|tra|tsk|yada", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def part_repeats(line: str) -> Iterator[str]:
+    """Yields what joins to a line: the words of one that says a word thrice or more, and what is between, as syntax.
+
+    Any other line is one piece. Takes time linear in the line.
+    """
+    repeated = _REPEATED.fullmatch(line)
+    if repeated is None:
+        yield line
+        return
+    if _SOUND.fullmatch(repeated["word"]):
+        yield Syntax(line)
+        return
+    end = 0
+    for word in _WORD.finditer(line):
+        yield from _between(line[end : word.start()])
+        yield word[0]
+        end = word.end()
+    yield from _between(line[end:])
+
+
+def _between(text: str) -> Iterator[str]:
+    if text:
+        yield text if text.isspace() else Syntax(text)

@@ -1,0 +1,34 @@
+"""The signs before numbers, in both languages."""
+
+import pytest
+
+from server.text.number_signs import number_sign, restore_number_signs
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        ("No. 3 and No. 4 of No. Five", "de", "Nr. 3 and 4 of No. Five"),
+        ("See No. 3", "fr", "See No. 3"),
+        ("No. I am 3.", "de-AT", "No. I am 3."),
+    ],
+)
+def test_the_sign_of_a_number_is_no_refusal(text: str, language: str, expected: str) -> None:
+    assert number_sign(text, language) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "language", "expected"),
+    [
+        ("Answer question No. 3 first.", "Antworten Sie zuerst Frage 3.", "de", "Antworten Sie zuerst Frage Nr. 3."),
+        ("Platform No. 9 and No. 10.", "Gleis 9 und Nr. 10.", "de", "Gleis Nr. 9 und Nr. 10."),
+        ("House No. 7 has 7 rooms.", "Haus 7 hat 7 Zimmer.", "de", "Haus Nr. 7 hat 7 Zimmer."),
+        ("House No. 7", "Haus Nr. 7", "de", "Haus Nr. 7"),
+        ("House No. 7", "Haus 7,5 und 7.5", "de", "Haus 7,5 und 7.5"),
+        ("House No. 7", "Huis 7", "nl", "Huis 7"),
+        ("Haus Nr. 7", "House Nr. 7", "en-GB", "House No. 7"),
+        ("Haus 7", "House Nr. 7", "en", "House Nr. 7"),
+    ],
+)
+def test_signs_come_back(source: str, translation: str, language: str, expected: str) -> None:
+    assert restore_number_signs(source, translation, language) == expected
