@@ -195,12 +195,17 @@ class BeamSearch:
     def _charge(self, beam: int, token: int) -> float:
         return charge(self._placeholders, self._prefixes[beam], token, self._eos_id) if self._placeholders else 0.0
 
-    def _follow_prefix(self) -> list[int]:
-        """Feeds the next token of the prefixes to the one beam that there is, whatever the step has returned."""
+    def _follow_prefix(self, log_prob: float = 0.0) -> list[int]:
+        """Feeds the next token of the prefixes to the one beam that there is, whatever the step has returned.
+
+        Args:
+            log_prob: of the token, as far as it counts.
+        """
         self.last_ids = [self._followed[self.num_tokens]]
         if self.num_tokens >= self._num_forced:
             self._prefixes[0] += self.last_ids
-            self._of_tokens = [self._with(0, 0.0)] if self._of_tokens else []
+            self._log_probs = [self._log_probs[0] + log_prob]
+            self._of_tokens = [self._with(0, log_prob)] if self._of_tokens else []
         self.num_tokens += 1
         if self.num_tokens == len(self._followed):
             self._begin()

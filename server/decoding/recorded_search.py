@@ -41,10 +41,10 @@ class RecordedSearch(BeamSearch):
         """See `BeamSearch.advance_greedily`."""
         return bool(self._extend([[token]], [[log_prob]]))
 
-    def _follow_prefix(self) -> list[int]:
-        parents = super()._follow_prefix()
+    def _follow_prefix(self, log_prob: float = 0.0) -> list[int]:
+        parents = super()._follow_prefix(log_prob)
         if self.num_tokens > self._num_forced:
-            self._live = [self._place(self._live[0], self.last_ids[0], 0.0)]
+            self._live = [self._place(self._live[0], self.last_ids[0], self._log_probs[0])]
         return parents
 
     def _go_on(self, parents: list[int]) -> list[int]:

@@ -12,7 +12,8 @@ belong:
   and an article there may change. If the network has said the word elsewhere, too, it is forbidden until the term is
   written.
 
-Of beams that end alike few live on. Else all of them would differ in words far before a term, and none in its article.
+The search begins shortly before the first term that the translation before it lacks: it writes what is before that
+again. So beams differ in the article of the term, and not in words far before it. These tokens count for the score.
 
 Hypotheses have their usual scores.
 
@@ -20,6 +21,7 @@ Sources of the ideas: Anderson et al., "Guided Open Vocabulary Image Captioning 
 2017; Post and Vilar, "Fast Lexically Constrained Decoding with Dynamic Beam Allocation", NAACL 2018.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,9 +34,6 @@ from server.decoding.terms import TermTrie, Written
 # In nats, for each term that a beam has written or is in. Half of it, and terms come late, behind what they should
 # replace; twice that, and they come early.
 _BONUS = 3.0
-# Last tokens of beams that end alike, and how many such live on. Half of either, and up to 3 terms of 700 are missed;
-# twice that, and sentences lose 0.2 chrF.
-_NUM_LAST, _MOST_ALIKE = 6, 2
 
 # What may extend a beam: a value by which these are compared, negated; the beam; the token; its log-probability; what
 # the beam would have written, and its level. A step has a hundred of them: objects would take twice as long.
@@ -55,6 +54,10 @@ class TermSearch(BeamSearch):
         self._written = [Written()]  # by each live beam
         self._ended: dict[tuple[int, ...], tuple[Written, int]] = {}  # by each hypothesis, and its length
         super().__init__(options, **others)
+        self._num_given = len(self._followed)  # of tokens that do not count
+        again = (*options.forced_prefix, *options.terms.replaced.begin)[: self._max_tokens - 2]
+        self._followed = max(self._followed, again, key=len)
+        self._want()
 
     def advance(
         self,
@@ -64,7 +67,7 @@ class TermSearch(BeamSearch):
     ) -> list[int]:
         """See `BeamSearch.advance`."""
         if self.num_tokens < len(self._followed):
-            return self._follow_prefix()
+            return self._follow_prefix(sum(wanted_log_probs))
         tokens = [
             dict(zip(ids[: self.top_k], log_probs, strict=False))
             for ids, log_probs in zip(top_ids, top_log_probs, strict=True)
@@ -115,19 +118,20 @@ class TermSearch(BeamSearch):
         self._want()
         return super()._keep(beams, parents)
 
-    def _begin(self) -> None:
-        super()._begin()
-        self._want()
-
-    def _follow_prefix(self) -> list[int]:
+    def _follow_prefix(self, log_prob: float = 0.0) -> list[int]:
         if self.num_tokens >= self._num_forced:
             self._written = [self._terms.after(self._written[0], self._followed[self.num_tokens], 0.0)]
-        return super()._follow_prefix()
+        parents = super()._follow_prefix(log_prob)
+        self._want()
+        return parents
 
     def _want(self) -> None:
-        self.wanted = [
-            (beam, token) for beam, written in enumerate(self._written) for token in self._terms.wanted(written)
-        ]
+        if self.num_tokens < len(self._followed):
+            self.wanted = [(0, self._followed[self.num_tokens])] if self.num_tokens >= self._num_given else []
+        else:
+            self.wanted = [
+                (beam, token) for beam, written in enumerate(self._written) for token in self._terms.wanted(written)
+            ]
 
     def _end(self, candidate: _Candidate) -> None:
         _, parent, token, log_prob, written, _ = candidate
@@ -165,11 +169,7 @@ class TermSearch(BeamSearch):
                 if token in leading or (may_join and token in terms.word_parts):
                     after = terms.after(before, token, log_prob, wishes[parent].get(token, -math.inf))
                     gain, written, level = self._compared(after)
-                elif (
-                    token in starts[parent]
-                    or token in terms.gone
-                    or (token == self._eos_id and not terms.is_done(of_word))
-                ):
+                elif token in starts[parent] or (token == self._eos_id and not terms.is_done(of_word)):
                     continue
                 elif token == self._eos_id or left:
                     left -= token != self._eos_id
@@ -221,7 +221,7 @@ class TermSearch(BeamSearch):
         """Returns the beams that live on, best first.
 
         They are the best of the highest levels, of each that is better than all that have come further, and then the
-        best of all that do not end alike.
+        best of all.
         """
         going_on = [each for each in candidates if each[2] != self._eos_id]
         best_of_level: dict[int, int] = {}
@@ -231,16 +231,6 @@ class TermSearch(BeamSearch):
         for level in sorted(best_of_level, reverse=True):
             if len(kept) < self._beam_size - 1 and best_of_level[level] < min(kept, default=len(going_on)):
                 kept.add(best_of_level[level])
-        num_alike: dict[tuple[int, ...], int] = {}
-        alike: list[int] = []
-        for index, (_, parent, token, _, written, _) in enumerate(going_on):
-            if len(kept) == self._beam_size:
-                break
-            last = (*self._prefixes[parent][1 - _NUM_LAST :], token, written.done)
-            num_alike[last] = num_alike.get(last, 0) + 1
-            if num_alike[last] <= _MOST_ALIKE:
-                kept.add(index)
-            elif index not in kept:
-                alike.append(index)
-        kept.update(alike[: self._beam_size - len(kept)])
+        others = (index for index in range(len(going_on)) if index not in kept)
+        kept.update(itertools.islice(others, self._beam_size - len(kept)))
         return [going_on[index] for index in sorted(kept)]

@@ -38,12 +38,14 @@ class Replaced(NamedTuple):
     Attributes:
         words: of each term, in order; empty if they are not known.
         staying: the translation's tokens, with -1 for those of words that are replaced.
-        gone: those of their first tokens with which the translation begins no word that stays.
+        gone: with what those of them begin as no word does that stays.
+        begin: tokens that are written again as they are, because no term is missing there or soon after.
     """
 
     words: tuple[tuple[ReplacedWord, ...], ...]
     staying: tuple[int, ...]
-    gone: frozenset[int] = frozenset()
+    gone: frozenset[Form] = frozenset()
+    begin: Form = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,6 @@ class TermTrie:
 
     Attributes:
         word_parts: tokens that go on with the word before them, and how many letters they have.
-        gone: tokens that are not written at all, because they begin words that are replaced and no others.
     """
 
     def __init__(self, terms: Terms) -> None:
@@ -107,7 +108,6 @@ class TermTrie:
         self._all = (1 << len(terms.forms)) - 1
         self._replaced = terms.replaced.words
         self._firsts: list[frozenset[int]] = []  # of each term the tokens with which its forms begin
-        self.gone = terms.replaced.gone.difference(form[0] for forms in terms.forms for form in forms)
         self._children: list[dict[int, int]] = [{}]
         self._least: dict[int, float] = {}  # what the next token of a form has cost the beam that it fits best
         self._ends = [0]  # for each node the terms of which a form ends there
@@ -124,9 +124,13 @@ class TermTrie:
                     marks[nodes[-1]] |= 1 << index
                     self._bound.update(nodes if form[0] in {word.token for word in replaced} else ())
                     ends.update({nodes[-1]: form} if own is forms else {})
-        self._once: dict[int, list[tuple[Form, int]]] = {}  # forms that no word has that stays, by their last tokens
-        for node in ends.keys() - self._nodes_within(terms.replaced.staying):
-            self._once.setdefault(ends[node][-1], []).append((ends[node], node))
+        once = {ends[node]: node for node in ends.keys() - self._nodes_within(terms.replaced.staying)}
+        gone, sizes = terms.replaced.gone, set(map(len, terms.replaced.gone))
+        gone -= {form[:size] for forms in (*terms.forms, *joined) for form in forms for size in sizes}
+        # By its last token, what is written once for each of its terms, with its node, or never, with node 0.
+        self._once: dict[int, list[tuple[Form, int]]] = {}
+        for run, node in [*once.items(), *((run, 0) for run in gone)]:
+            self._once.setdefault(run[-1], []).append((run, node))
 
     def _add(self, form: Form, term: int) -> list[int]:
         node, nodes = 0, []
@@ -224,9 +228,7 @@ class TermTrie:
     def usual(self, written: Written) -> tuple[Written, Written, AbstractSet[int]]:
         """Returns what `after` returns for begins of words and for parts of words, and the other tokens."""
         root, here = self._children[0], {} if written.rest else self._children[written.node]
-        left = (
-            written if not written.node else Written(written.done, 0, written.cost, written.spared, written.num_tokens)
-        )
+        left = Written(written.done, 0, *written[2:5]) if written.node else written
         if not self._whole(written):
             return left, left, root.keys() | here.keys()
         whole = self.after(written, -1, 0.0)
@@ -237,14 +239,14 @@ class TermTrie:
         done, node, *_ = written
         if written.rest:
             return []
-        nodes = [node] if node else [0]
+        nodes = [node]
         if ends := self._whole(written):
             done |= ends & -ends
             nodes.append(0)
         return [token for each in nodes for token, child in self._children[each].items() if self._below[child] & ~done]
 
     def repeats(self, written: Written, prefix: Sequence[int], token: int) -> bool:
-        """Whether a token would write a form again of which no term is left, and which no word has that stays.
+        """Whether a token would write a form again of which no term is left, or a word that is replaced.
 
         Args:
             written: by a beam.
@@ -254,11 +256,9 @@ class TermTrie:
         if written.node and token in self._children[written.node]:
             return False
         ends = self._whole(written)
-        done = written.done | ends & -ends
-        return any(
-            not self._ends[node] & ~done and form[:-1] == tuple(prefix[len(prefix) + 1 - len(form) :])
-            for form, node in self._once.get(token, ())
-        )
+        left, size = ~(written.done | ends & -ends), len(prefix) + 1
+        runs = self._once.get(token, ())
+        return any(not self._ends[node] & left and run[:-1] == tuple(prefix[size - len(run) :]) for run, node in runs)
 
     def forbids(self, written: Written, token: int) -> bool:
         """Whether a token would make another word of a form that begins as the word does that it replaces."""

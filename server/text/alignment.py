@@ -128,7 +128,7 @@ def mean_by_word(attention: NDArray[np.float32], words: Sequence[tuple[int, int]
 
 
 def attending(by_word: NDArray[np.float32], spans: Sequence[_Span | None], span: _Span) -> list[int]:
-    """Returns the numbers of the words of a translation that stand for a part of its source.
+    """Returns the numbers of the words of a translation that stand for a part of its source, most of all for it.
 
     Args:
         by_word: [words, S], of each word of the translation a distribution over the source's pieces.
@@ -140,7 +140,9 @@ def attending(by_word: NDArray[np.float32], spans: Sequence[_Span | None], span:
     best = shares.max(initial=0.0)
     if best < _LEAST_BEST:
         return []
-    return np.flatnonzero(shares >= min(_LEAST_SHARE, best)).tolist()  # the best one if none has as much
+    numbers: list[int] = np.flatnonzero(shares >= min(_LEAST_SHARE, best)).tolist()  # the best one if none has as much
+    of_others = {index for index, own in enumerate(spans) if own is not None}.difference(inside)
+    return [number for number in numbers if int(by_word[number].argmax()) not in of_others]
 
 
 def find_spans(pieces: Sequence[str], text: str) -> list[_Span | None]:

@@ -89,14 +89,17 @@ class Leg:
                 ids = rules.encode(masked.text)
                 if rules.num_added < len(ids) <= rules.max_tokens:
                     again = replace(sentence, source_ids=ids, masked=masked)
-        if sentence.replaced is None and sentence.num_missing(restored):
-            again = replace(again, replaced=find_replaced(self.model.tokenizer, sentence, tokens, attention))
+        is_missing = [used.span is None for used in sentence.find_terms(restored)]
+        if sentence.replaced is None and any(is_missing):
+            replaced = find_replaced(self.model.tokenizer, sentence, tokens, attention, is_missing)
+            # What is masked anew may belong before the term.
+            again = replace(again, replaced=replaced if again is sentence else replaced._replace(begin=()))
         return None if again is sentence else again
 
     def options_for(self, sentence: SourceSentence) -> DecodingOptions:
         """Returns the decoding options of a sentence.
 
-        A sentence with tags, marks round words or terms is aligned, if the model can. Terms have a beam of 8 or more,
+        A sentence with tags, marks round words or terms is aligned, if the model can. Terms have a beam of 6 or more,
         and no shortlist.
         """
         is_aligned = sentence.is_marked and self.is_only and self.model.manifest.alignment is not None

@@ -23,14 +23,15 @@ def search(
     *terms: tuple[Form, ...],
     joined: tuple[tuple[Form, ...], ...] = (),
     replaced: Sequence[Sequence[int]] = (),
-    gone: frozenset[int] = frozenset(),
+    gone: frozenset[Form] = frozenset(),
+    begin: Form = (),
     max_tokens: int = 12,
     rules: SearchRules | None = None,
     placeholders: Mapping[int, int] | None = None,
     **options: Any,
 ) -> list[Hypothesis]:
     """Searches to the end, with a network that gives every token's log-probability after those before it."""
-    told = Terms(terms, replaced_by(replaced or ((),) * len(terms), gone), {PART: 4}, joined)
+    told = Terms(terms, replaced_by(replaced or ((),) * len(terms), gone, begin=begin), {PART: 4}, joined)
     options = {"beam_size": 4, "num_hypotheses": 4, "with_tokens": True, **options}
     chosen = DecodingOptions(**options, terms=told)
     searched = TermSearch(
@@ -153,7 +154,7 @@ def test_beams_that_lack_a_term_and_are_less_likely_besides_take_no_room() -> No
 
 
 def test_an_article_changes_although_beams_differ_in_words_far_before_it() -> None:
-    """The first words are as good as each other, and each is followed by six others and the article."""
+    """The first words are as good as each other, and each is followed by six others; they are written again."""
 
     def network(before: tuple[int, ...]) -> Mapping[int, float]:
         if not before:
@@ -162,7 +163,7 @@ def test_an_article_changes_although_beams_differ_in_words_far_before_it() -> No
             return saying(*range(4, 11))(before)
         return articles(-3.0, after=nouns)(before[7:])
 
-    best, *_ = search(network, ((40,),), replaced=((11,),), beam_size=8, max_tokens=20)
+    best, *_ = search(network, ((40,),), replaced=((11,),), beam_size=8, max_tokens=20, begin=(22, 5, 6, 7))
     assert best.ids[7:9] == (RIGHT, 40)
 
 
@@ -188,7 +189,38 @@ def test_a_word_that_is_gone_stands_nowhere() -> None:
     network = saying(10, 11, 11, 12)
 
     assert 11 in search(network, ((40,),), replaced=((11,),))[0].ids
-    assert all(11 not in each.ids for each in search(network, ((40,),), replaced=((11,),), gone=frozenset({11})))
+    assert all(11 not in each.ids for each in search(network, ((40,),), replaced=((11,),), gone=frozenset({(11,)})))
+
+
+def test_a_word_of_several_tokens_is_gone_where_the_first_of_them_stays() -> None:
+    network = saying(10, 11, 13, 11, 12)
+
+    assert (11, 12) in itertools.pairwise(search(network, ((40,),))[0].ids)
+    found = search(network, ((40,),), gone=frozenset({(11, 12)}))
+    assert (11, 13) in itertools.pairwise(found[0].ids)
+    assert not any((11, 12) in itertools.pairwise(each.ids) for each in found)
+    assert 40 in search(network, ((40,),), gone=frozenset({(40,)}))[0].ids, "a form begins so"
+
+
+@pytest.mark.parametrize("forced", [(), (9,)])
+def test_a_search_begins_with_what_it_writes_again_and_counts_it(forced: tuple[int, ...]) -> None:
+    def network(before: tuple[int, ...]) -> Mapping[int, float]:
+        return saying(10, 11, 12)(before[len(forced) :])
+
+    found = search(network, ((40,),), begin=(20, 21), forced_prefix=forced)
+    assert all(each.ids[:2] == (20, 21) and 40 in each.ids for each in found)
+    for each in found:
+        tokens = [*each.ids, EOS]
+        expected = [network((*forced, *each.ids[:place])).get(token, -30.0) for place, token in enumerate(tokens)]
+        assert each.log_probs == pytest.approx(expected)
+        assert each.score == pytest.approx(sum(expected) / (len(forced) + len(tokens)))
+
+
+def test_what_is_given_is_not_counted_although_it_is_written_again() -> None:
+    best, *_ = search(saying(10, 11, 12), ((40,),), begin=(20, 21, 22), target_prefix=(20,))
+
+    assert best.ids[:3] == (20, 21, 22)
+    assert best.log_probs[:3] == (0.0, *(saying(10, 11, 12)((20, 21)[:n])[20 + n] for n in (1, 2)))
 
 
 def test_a_term_is_not_said_again() -> None:

@@ -18,12 +18,15 @@ def trie(*terms: tuple[Form, ...], replaced: Sequence[Sequence[int]] = ()) -> Te
 
 
 def replaced_by(
-    tokens: Sequence[Sequence[int]], gone: frozenset[int] = frozenset(), staying: tuple[int, ...] = ()
+    tokens: Sequence[Sequence[int]],
+    gone: frozenset[Form] = frozenset(),
+    staying: tuple[int, ...] = (),
+    begin: Form = (),
 ) -> Replaced:
     """What is replaced: for each term the first tokens of words."""
     places = itertools.count()
     return Replaced(
-        tuple(tuple(ReplacedWord(next(places), token, 0) for token in own) for own in tokens), staying, gone
+        tuple(tuple(ReplacedWord(next(places), token, 0) for token in own) for own in tokens), staying, gone, begin
     )
 
 

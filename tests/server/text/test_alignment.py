@@ -124,7 +124,9 @@ def test_words_attend_to_a_part_of_the_source_with_most_of_what_they_have() -> N
 
 
 def test_without_a_word_that_is_sure_the_best_one_stands_for_a_part() -> None:
-    by_word = np.array([[0.3, 0.7], [0.2, 0.8], [0.1, 0.9]], np.float32)
+    by_word = np.array([[0.4, 0.3, 0.3], [0.2, 0.4, 0.4], [0.3, 0.4, 0.3]], np.float32)
+    spans = [(0, 3), (4, 7), None]
 
-    assert attending(by_word, [(0, 3), (4, 7)], (0, 3)) == [0]
-    assert attending(by_word[1:], [(0, 3), (4, 7)], (0, 3)) == [], "it has too little"
+    assert attending(by_word, spans, (0, 3)) == [0]
+    assert attending(by_word[1:2], spans, (0, 3)) == [], "it has too little"
+    assert attending(by_word[2:], spans, (0, 3)) == [], "it stands for another part"

@@ -170,7 +170,7 @@ def test_a_sentence_that_lacks_a_term_is_asked_for_again_once(model: Model) -> N
     assert again is not None
     assert leg.ask_again(again, Restored("Ein Köter rennt."), HYPOTHESIS, None) is None
     options = leg.options_for(again)
-    assert (options.beam_size, options.with_scores) == (8, True)
+    assert (options.beam_size, options.with_scores) == (6, True)
     assert options.terms is not None
     assert options.max_output_tokens == 1 + options.terms.num_tokens + 1
 

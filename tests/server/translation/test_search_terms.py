@@ -84,10 +84,12 @@ def test_words_that_attend_to_a_term_are_replaced(model: Model) -> None:
     attention[first:end, dog] = 1.0 / len(dog)
 
     hypothesis = Hypothesis(tuple(ids), 0.0, FinishReason.STOP, ())
-    replaced = find_replaced(model.tokenizer, asked, hypothesis, attention)
+    replaced = find_replaced(model.tokenizer, asked, hypothesis, attention, [True])
     assert replaced.words == ((ReplacedWord(first, ids[first], 0),),)
     assert replaced.staying == (*ids[:first], *[-1] * (end - first), *ids[end:])
-    assert find_replaced(model.tokenizer, asked, hypothesis, None) == Replaced(((),), tuple(ids))
+    assert [tuple(ids[first:end])[: len(run)] for run in replaced.gone] == [*replaced.gone] != []
+    assert replaced.begin == ()
+    assert find_replaced(model.tokenizer, asked, hypothesis, None, [True]) == Replaced(((),), tuple(ids))
 
 
 def test_a_mark_is_not_replaced(model: Model) -> None:
@@ -102,5 +104,25 @@ def test_a_mark_is_not_replaced(model: Model) -> None:
     attention[mark] = 0.0
     attention[mark, dog] = 1.0 / len(dog)
 
-    replaced = find_replaced(model.tokenizer, asked, Hypothesis(tuple(ids), 0.0, FinishReason.STOP, ()), attention)
+    replaced = find_replaced(
+        model.tokenizer, asked, Hypothesis(tuple(ids), 0.0, FinishReason.STOP, ()), attention, [True]
+    )
     assert replaced == Replaced(((),), tuple(ids))
+
+
+def test_what_is_long_before_a_missing_term_is_written_again(model: Model) -> None:
+    """Here the fifth word attends to the term, and the third is the first that may change."""
+    asked = sentence(model, Term(("dog",), ("Köter",)))
+    ids = model.tokenizer.encode("Da ist es der Hund da.")
+    of_source = find_spans(model.tokenizer.spell_source(asked.source_ids or ()), TEXT)
+    dog = [index for index, span in enumerate(of_source) if span is not None and 2 <= span[0] < 5]
+    words = words_of(model.tokenizer.spell_target(ids))
+    first, end = words[4]
+    attention = np.zeros((len(ids), len(of_source)), np.float32)
+    attention[:, -1] = 1.0
+    attention[first:end] = 0.0
+    attention[first:end, dog] = 1.0 / len(dog)
+
+    hypothesis = Hypothesis(tuple(ids), 0.0, FinishReason.STOP, ())
+    assert find_replaced(model.tokenizer, asked, hypothesis, attention, [True]).begin == tuple(ids[: words[1][0]])
+    assert find_replaced(model.tokenizer, asked, hypothesis, attention, [False]).begin == ()
