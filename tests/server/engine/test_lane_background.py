@@ -113,7 +113,7 @@ def test_a_bulk_call_alone_has_three_quarters_of_the_rows_and_its_next_caller_ha
 
 
 def test_a_bulk_call_alone_has_all_rows_if_the_limits_give_them(parts: Parts) -> None:
-    parts.limits = replace(parts.limits, alone_share=1.0)
+    parts.dispatch.limits = replace(parts.dispatch.limits, lane=replace(parts.limits, alone_share=1.0))
     lane = parts.open_lane()
     parts.submit(*[30] * 20, flow=FLOOD.of_bulk())
 
