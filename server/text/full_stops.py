@@ -6,9 +6,9 @@ gained 0 to 7.1 points of chrF from German, and lost 0 to 2.5 from English (de-e
 begins with a small letter would get a capital so.
 """
 
-# Of a text that is shown with a full stop. Half, and longer labels do not gain; what twice that would do is not known.
 import re
 
+# Of a text that is shown with a full stop. Half, and longer labels do not gain; what twice that would do is not known.
 _MOST_WORDS = 8
 _ABBREVIATION = re.compile(
     "abs|abt|al|approx|apr|art|aug|bzw|ca|chr|co|corp|dec|dept|dez|dr|etc|evtl|feb|fig|ggf|inc|inkl|jan|jh|jr|ltd|max|mio"
