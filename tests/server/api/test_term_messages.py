@@ -51,7 +51,7 @@ async def test_a_sentence_that_lacks_a_term_is_searched_again_with_a_wide_beam(
 
     first, again = engine.options
     assert (first.beam_size, first.terms) == (1, None)
-    assert (again.beam_size, again.with_scores, again.use_shortlist) == (8, True, False)
+    assert (again.beam_size, again.with_scores, again.use_shortlist) == (6, True, False)
     assert again.terms is not None
     assert "Hund" in [model.tokenizer.decode(form) for form in again.terms.forms[0]]
     (used,) = response.translations[0].terms
