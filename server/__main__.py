@@ -17,6 +17,10 @@ import os
 import sys
 from collections.abc import Sequence
 
+# The modules of numpy call thousands of functions. Where the stack of imports above them happens to fill one of CPython
+# 3.11's chunks of frames, each such call maps memory and unmaps it, which takes 45 ms. Here the stack is short.
+import numpy as np  # noqa: F401
+
 from server.access.keys import hash_key, new_key
 from server.app import serve
 from server.errors import BundleError, StartupError
