@@ -133,10 +133,6 @@ class Runner(Protocol):
     It and its decoders may raise anything; two failures that can be acted upon are `OutOfMemory` and `DeviceLost`.
     """
 
-    @property
-    def run_tokens(self) -> int:
-        """Source tokens that take about as long to encode as a run of the encoder takes beside its tokens."""
-
     def encode(self, source_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]) -> Encoded:
         """Encodes padded sentences [B, S], for `Decoder.admit`."""
 

@@ -112,8 +112,6 @@ class CountingRunner:
     to return: it may change that, raise or hang.
     """
 
-    run_tokens = 16
-
     def __init__(self) -> None:
         self.encode_failures: list[Exception] = []
         self.step_failures: list[BaseException] = []

@@ -11,7 +11,6 @@ from server.decoding.steered_step import change_step
 from server.decoding.steering import Step
 from server.engine.aligning import Group, align, needs_attention
 from server.engine.dispatch import Dispatch
-from server.engine.encoder_runs import encoder_runs
 from server.engine.failing import Faults, end_over, fail
 from server.engine.row_plan import RowPlan
 from server.engine.sentence import Sentence
@@ -83,9 +82,8 @@ class Batch:
             self._drop_over(self._clock())
             if self.plan.running:
                 self._rearrange()
-            entering = [sentence for sentence in self.plan.running if not sentence.rows]
-            for run in encoder_runs(entering, self._runner.run_tokens):
-                self._encode(run)
+            if entering := [sentence for sentence in self.plan.running if not sentence.rows]:
+                self._encode(entering)
             rows, started = self.plan.footprint.rows, self._clock()
             stepped = self._take_step(is_alone=is_alone) if rows else None
             if stepped:
@@ -141,7 +139,7 @@ class Batch:
         self.decoder.reserve(self.plan.num_rows, past + 1, source)
 
     def _encode(self, admitted: list[Sentence]) -> None:
-        """Encodes sentences that enter, at least one, and gives each of them a row.
+        """Encodes the sentences that enter, and gives each of them a row.
 
         If that fails, they are answered with an error; the sentences that run already go on. If there is no memory to
         encode all of them at once, each half is encoded by itself.
@@ -150,7 +148,6 @@ class Batch:
         source_ids = np.zeros((len(admitted), lengths.max()), np.int64)  # lengths mask the padding
         for row, sentence in zip(source_ids, admitted, strict=True):
             row[: len(sentence.source_ids)] = sentence.source_ids
-        started = self._clock()
         try:
             encoded = self._runner.encode(source_ids, lengths)
         except Exception as error:  # noqa: BLE001  # as in step
@@ -163,7 +160,7 @@ class Batch:
                 self.fail(error, admitted)
             return
         now = self._clock()
-        self._metrics.encode_duration_seconds.observe(now - started)
+        self._metrics.encode_duration_seconds.observe(now - admitted[0].admitted)
         self._metrics.source_tokens_total.inc(int(lengths.sum()))
         self._metrics.padded_source_tokens_total.inc(source_ids.size)
         self.decoder.admit(self.plan.place(admitted), encoded, [sentence.source_ids for sentence in admitted])

@@ -35,15 +35,12 @@ class HostRunner:
         sessions: of that variant.
         dimensions: of the manifest.
         has_host_caches: True.
-        run_tokens: see `Runner`.
 
     Raises:
         BundleError: the shortlist does not fit.
     """
 
     has_host_caches: ClassVar[Literal[True]] = True
-    # Of the built-in model a run takes as long as 5 tokens beside its own, of Transformer-base as 18 (AMD EPYC).
-    run_tokens: ClassVar[int] = 16
 
     def __init__(self, bundle: Bundle, variant: str, sessions: Sessions) -> None:
         manifest = bundle.manifest
@@ -125,11 +122,9 @@ class DeviceRunner:
         sessions: of the variant.
         dimensions: of the manifest.
         has_host_caches: False.
-        run_tokens: see `Runner`.
     """
 
     has_host_caches: ClassVar[Literal[False]] = False
-    run_tokens: ClassVar[int] = 1 << 20  # more than any run has: a GPU takes as long for a few tokens as for many
 
     def __init__(self, bundle: Bundle, device: str, sessions: Sessions, max_encode_tokens: int) -> None:
         self.sessions = sessions

@@ -85,7 +85,6 @@ class KeyedRunner:
     """
 
     has_host_caches = False
-    run_tokens = 16
 
     def __init__(self, function: KeyedFunction, step_seconds: float = 0.0, row_seconds: float = 0.0) -> None:
         self.function = function

@@ -19,16 +19,6 @@ def test_metrics_count_tokens_and_padding(parts: Parts, batch: Batch) -> None:
     assert batch.cache_bytes > 0
 
 
-def test_sentences_of_unlike_lengths_are_encoded_apart(parts: Parts, batch: Batch) -> None:
-    parts.dispatch.add([sentence_of((2, EOS)), sentence_of((2, *[50] * 30, EOS))])
-
-    parts.step(batch, 3)
-
-    assert parts.sample("padded_source_tokens_total") == parts.sample("source_tokens_total") == 2 + 32
-    assert parts.sample("encode_duration_seconds_count") == 2
-    assert parts.sample("sentences_total", outcome="ok") == 2
-
-
 def test_metrics_count_steps_and_their_rows(parts: Parts, batch: Batch) -> None:
     parts.submit(1, 3)
 
