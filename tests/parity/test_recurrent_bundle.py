@@ -3,20 +3,13 @@
 import dataclasses
 
 import pytest
-import sentencepiece
 import torch
-from prometheus_client import CollectorRegistry
 
-from babelserve.v1 import translation_pb2 as pb
 from export.bundle import export_bundle
 from export.subject import DevSet, subject_of
 from model.checkpoint import Checkpoint
 from server.bundle.bundle import Bundle
-from server.models.checking import check_bundle
-from server.settings.settings import Settings
-from server.telemetry.metrics import Metrics
-from tests.acceptance.calls import open_stub
-from tests.acceptance.server_process import running_server
+from tests.parity.served import check_lines, golden_texts
 
 
 @pytest.fixture(scope="module")
@@ -52,22 +45,13 @@ def test_the_export_proves_steps_and_ids_equal(bundle: Bundle) -> None:
 
 
 def test_a_bundle_with_states_passes_its_check(bundle: Bundle) -> None:
-    lines = list(check_bundle(bundle.directory, Settings(bundle=bundle.directory), Metrics(CollectorRegistry())))
-
-    assert sum("passes the golden sentence" in line for line in lines) >= 2
+    assert sum("passes the golden sentence" in line for line in check_lines(bundle)) >= 2
 
 
 @pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
 def test_a_server_answers_with_the_translations_of_the_bundle(
     checkpoint: Checkpoint, bundle: Bundle, variant: str
 ) -> None:
-    golden = bundle.manifest.golden
-    tokenizer = sentencepiece.SentencePieceProcessor(model_proto=checkpoint.tokenizer)
-    expected = tokenizer.decode(list(golden.outputs[variant].ids))
-    flags = ["--bundle", str(bundle.directory), "--variant", variant]
-
-    with running_server(flags) as server, open_stub(server.address) as stub:
-        request = pb.TranslateRequest(contents=[golden.source_text] * 3, target_language_code="de")
-        texts = [each.text for each in stub.Translate(request, timeout=50).translations]
+    expected, texts = golden_texts(bundle, variant, checkpoint.tokenizer)
 
     assert texts == [expected] * 3
