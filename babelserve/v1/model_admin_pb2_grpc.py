@@ -86,8 +86,8 @@ class ModelAdminServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Load(self, request, context):
-        """Loads a version beside those that serve. Its files are verified, it has run once, so that the first request is as fast
-        as others, and it has translated the sentence of its manifest whose translation is known. It gets no requests before
+        """Loads a version while other versions serve. The server verifies its files and lets it translate the golden sentence,
+        so that the first request finds it proved and as fast as later ones. It gets no requests before
         SetTraffic, unless no other version is loaded. Without a version: the highest good one of the folder takes over all
         requests, and from then on new versions are taken as they come.
         """

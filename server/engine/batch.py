@@ -224,7 +224,7 @@ class Batch:
         return dict(zip(asking, found, strict=True))
 
     def _finish(self, finished: list[Sentence]) -> None:
-        """Answers finished sentences, except those that are to be aligned first."""
+        """Answers finished sentences. Sentences that need an alignment wait for it."""
         asking = list(filter(needs_attention, finished))
         self._unaligned.add(asking, self.decoder)
         if self.decoder.keeps_sources:
