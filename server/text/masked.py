@@ -164,8 +164,7 @@ class Masked:
             text = punctuated(text, self.language)
             if self.parts[0].start == 0 and self.original[1:2].isupper():  # the mark stands before the first word
                 text = _FIRST_QUOTED.sub(lambda match: match[0].upper(), text)
-        text = restore_number_signs(self.original, text, self.language)
-        text = self._end(restore_typography(self.original, text, self.language))
+        text = end_like(self.original.removesuffix(self.trailing).rstrip(), self._set(text))
         outcome = [
             KeptPart(part.text, Placement.BY_MODEL if part.carrier in found else Placement.BY_POSITION)
             for part in self.parts
@@ -184,9 +183,7 @@ class Masked:
         translation = translation[: sure_end(translation, carriers)]
         translation = raise_again(self.original, translation, self.casing, self.language)
         translation = begun(self.original[len(self.leading) :], translation)
-        text = self._with_found(translation, carrier_pattern(carriers))
-        text = restore_number_signs(self.original, text, self.language)
-        return self.leading + self._end(restore_typography(self.original, text, self.language))
+        return self.leading + self._set(self._with_found(translation, carrier_pattern(carriers)))
 
     def _place(self, translation: str, pattern: "re.Pattern[str]", found: Sequence[str]) -> str:
         """Returns the translation with parts in carriers' places, and the others about where the source has them."""
@@ -222,9 +219,10 @@ class Masked:
                 end += 1
         return "".join([*pieces, clean(translation[end:])])
 
-    def _end(self, translation: str) -> str:
-        """Returns a translation that ends as the source does before the marks that were cut off."""
-        return end_like(self.original.removesuffix(self.trailing).rstrip(), translation)
+    def _set(self, text: str) -> str:
+        """Returns a text with the number signs and the typography of its language."""
+        text = restore_number_signs(self.original, text, self.language)
+        return restore_typography(self.original, text, self.language)
 
     def _beside(self, part: Part) -> tuple[str, str]:
         """Returns the characters before and behind a part. Where these are marks, the part touches no word."""

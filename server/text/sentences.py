@@ -55,9 +55,8 @@ _ORDINAL = re.compile(
     re.IGNORECASE,
 )
 _SPACE = re.compile(r"\s+")
-_RESTORED = re.compile(
-    r"\d|\.\.\.|[\u2018\u201a\u201c-\u201f\u2026\xab\xbb]"
-)  # what a network is shown as it is, and may write otherwise
+# What a network is shown as it is, and may write otherwise.
+_RESTORED = re.compile(r"\d|\.\.\.|[\u2018\u201a\u201c-\u201f\u2026\xab\xbb]")
 _MOST_MARKS = 16  # in a row, that a cut steps over
 
 Encode = Callable[[str], tuple[int, ...]]

@@ -20,20 +20,18 @@ def restore_beginning(source: SourceSentence, ids: Sequence[int], tokenizer: Tok
     """Returns the text of the first ids of a translation, with the parts of the source that it has so far."""
 
     def restored(text: str) -> Restored:
-        return Restored(source.masked.restore_beginning(text) if source.masked else _plain(source, text))
+        return Restored(source.masked.restore_beginning(text) if source.masked else begun(source.text, clean(text)))
 
     return restored_behind(source.prefix, ids, tokenizer, restored).text
-
-
-def _plain(source: SourceSentence, text: str) -> str:
-    return end_like(source.text, begun(source.text, clean(text)))
 
 
 def restore(source: SourceSentence, result: Result, tokenizer: Tokenizer) -> list[Restored]:
     """Returns the text of each hypothesis, best first, and puts back what the model was not shown."""
 
     def restored_text(text: str) -> Restored:
-        return source.masked.restore(text) if source.masked else Restored(_plain(source, text))
+        if source.masked:
+            return source.masked.restore(text)
+        return Restored(end_like(source.text, begun(source.text, clean(text))))
 
     texts = [tokenizer.decode(hypothesis.ids) for hypothesis in result.hypotheses]
     if source.prefix is None:
