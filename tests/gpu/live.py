@@ -1,8 +1,8 @@
 """Second of three: a live server on the GPU, and how fast it is.
 
 `babelserve --variant cuda-fp16` as a process: SERVING, the golden sentence, 1,000 sentences alone and among others,
-chrF beside cpu-fp32, 2,000 calls under load, cancels, SIGTERM, memory. Then the time of a step by its rows, and the
-benchmark beside the plain PyTorch decoder.
+chrF and what requests ask for beside cpu-fp32, 2,000 calls under load, cancels, SIGTERM, memory. Then the time of a
+step by its rows, and the benchmark beside the plain PyTorch decoder.
 """
 
 import gzip
@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,7 @@ from tests.acceptance.served_equals_alone import compare, plan_calls
 from tests.acceptance.server_process import BUILTIN_BUNDLE, ServerProcess, running_server
 from tests.bench.text import ROOT
 from tests.gpu import subjects
+from tests.gpu.asked import compare_answers
 from tests.gpu.calling import CALLERS, call, server_flags
 from tests.gpu.device import used_mib
 from tests.gpu.parts import Context, Part, parser_of, run_parts
@@ -84,9 +86,7 @@ def _sentences(context: Context) -> None:
 
 
 def _translate_exactly(context: Context, sources: Sequence[str]) -> list[str]:
-    bundle = subjects.trained().bundle.directory
-    flags = ["--bundle", str(bundle), "--variant", "cpu-fp32"]
-    with running_server(flags, timeout_seconds=_START_SECONDS) as server, open_stub(server.address) as stub:
+    with _exact_server() as server, open_stub(server.address) as stub:
         replies = translate_concurrently(stub, plan_calls(sources), Languages(), callers=CALLERS)
     texts = []
     for reply in replies:
@@ -94,6 +94,17 @@ def _translate_exactly(context: Context, sources: Sequence[str]) -> list[str]:
             raise reply
         texts += [translation.text for translation in reply]
     return texts
+
+
+def _asked(context: Context) -> None:
+    sources, _ = read_pairs(3 if context.is_quick else 50)
+    with _exact_server() as exact:
+        compare_answers(context, _server(context), exact, sources)
+
+
+def _exact_server() -> AbstractContextManager[ServerProcess]:
+    flags = ["--bundle", str(subjects.trained().bundle.directory), "--variant", "cpu-fp32"]
+    return running_server(flags, timeout_seconds=_START_SECONDS)
 
 
 def read_pairs(count: int) -> tuple[list[str], list[str]]:
@@ -210,6 +221,7 @@ PARTS = (
     Part("start", _START_SECONDS, _start),
     Part("golden", 10, _golden),
     Part("sentences", 120, _sentences),
+    Part("asked", 60, _asked),
     Part("calls", 40, _calls),
     Part("cancels", 20, _cancels),
     Part("ends", 30, _ends),

@@ -1,4 +1,4 @@
-"""The models that are tried: the built-in one, random ones of real shapes, and one with SSRUs.
+"""The models that are tried: the built-in one, random ones of real shapes, one with SSRUs, and one with windows.
 
 None needs a checkpoint or the weights of cpu-int8: a machine without a network may have been given neither.
 """
@@ -51,6 +51,7 @@ def subjects(work: Path, *, is_quick: bool) -> Iterator[Subject]:
     yield random("student", work)
     yield random("base", work)
     yield recurrent(work)
+    yield windowed(work)
 
 
 def has_weights() -> bool:
@@ -74,9 +75,14 @@ def random(name: str, work: Path) -> Subject:
 def recurrent(work: Path) -> Subject:
     """Returns a random model whose decoder has SSRUs in place of self-attention."""
     config = dataclasses.replace(SHAPES["student"], decoder_mixer="ssru")
-    tokenizer = (BUILTIN_BUNDLE / TOKENIZER_FILE).read_bytes()
-    torch.manual_seed(1)
-    return _written("student with SSRUs", Transformer(config).eval(), _text(config, tokenizer), work / "student-ssru")
+    return _student("student with SSRUs", config, work / "student-ssru")
+
+
+def windowed(work: Path) -> Subject:
+    """Returns a random model whose decoder attends to the last eight target tokens alone."""
+    return _student(
+        "student with windows", dataclasses.replace(SHAPES["student"], self_window=8), work / "student-window"
+    )
 
 
 def tiny(work: Path, mixer: Literal["attention", "ssru"] = "attention") -> Subject:
@@ -86,6 +92,12 @@ def tiny(work: Path, mixer: Literal["attention", "ssru"] = "attention") -> Subje
     torch.manual_seed(1)
     model = checkpoint.build_model() if mixer == checkpoint.config.decoder_mixer else Transformer(config).eval()
     return _written(f"tiny {mixer}", model, _text(config, checkpoint.tokenizer), work / f"tiny-{mixer}")
+
+
+def _student(name: str, config: TransformerConfig, directory: Path) -> Subject:
+    tokenizer = (BUILTIN_BUNDLE / TOKENIZER_FILE).read_bytes()
+    torch.manual_seed(1)
+    return _written(name, Transformer(config).eval(), _text(config, tokenizer), directory)
 
 
 def _text(config: TransformerConfig, tokenizer: bytes) -> Text:
