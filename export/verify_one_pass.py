@@ -73,19 +73,19 @@ def check_readings(
 
 
 def check_lengths(model: OnePass, translator: IdTranslator, sources: list[list[int]]) -> dict[str, Any]:
-    """Compares the engine's translations with as many tokens as their sources with the oracle's.
+    """Compares the engine's translations that have as many tokens as their sources, eos left out, with the oracle's.
 
     Raises:
         VerificationError: as `check_readings`, or one has another number of tokens.
     """
     answers = translator(sources, DecodingOptions(beam_size=1, ratio=1.0))
     found = [(list(answer.ids), answer.score) for answer in answers]
-    wrong = [i for i, (source, (ids, _)) in enumerate(zip(sources, found, strict=True)) if len(source) != len(ids)]
+    wrong = [i for i, (source, (ids, _)) in enumerate(zip(sources, found, strict=True)) if len(source) != len(ids) + 1]
     if wrong:
         raise VerificationError(f"sentences {wrong[:10]} have another number of tokens than was asked for")
 
     def expected(positions: Tensor, blank: int) -> Reading:
-        return exact_length(positions, blank, len(positions) // 2)
+        return exact_length(positions, blank, len(positions) // 2 - 1)
 
     return _compare("given lengths", model, sources, found, expected, _TOP_K)
 

@@ -1,5 +1,7 @@
 """The search over what a one-pass network returns: it is over after one step."""
 
+from collections.abc import Sequence
+
 from server.decoding.beam_search import BeamSearch
 from server.decoding.ctc import Positions, Reading, best_path, exact_length, prefix_beam
 from server.decoding.result import FinishReason, Hypothesis
@@ -17,22 +19,22 @@ class OnePassSearch(BeamSearch):
     best path's in greedy search and where the options give the length.
     """
 
-    def read(self, positions: Positions, num_source_tokens: int) -> None:
+    def read(self, positions: Positions, source_ids: Sequence[int]) -> None:
         """Finds the translations.
 
         Args:
             positions: of the sentence, with at least `top_k` tokens each, or the whole vocabulary.
-            num_source_tokens: eos included.
+            source_ids: of the sentence.
 
         Raises:
             InvalidRequest: the translation cannot have as many tokens as the options ask for.
         """
         options, num_positions = self._options, len(positions.ids)
+        num_source_tokens = len(source_ids) - (source_ids[-1] == self._eos_id)
         length = options.length(num_source_tokens)
         if length is not None and length > num_positions:
-            field = "exact_tokens" if options.ratio is None else "ratio"
-            limit = f"a sentence of {num_source_tokens} tokens has at most {num_positions}"
-            raise InvalidRequest(f"decoding.{field}", f"asks for {length} target tokens; {limit}")
+            limit = f"{num_positions} for a sentence of {num_source_tokens} source tokens"
+            raise InvalidRequest("decoding.exact_tokens", f"must be at most {limit}, not {length}")
         if length is not None:
             found = [exact_length(positions, length)]
         elif options.beam_size == 1:

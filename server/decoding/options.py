@@ -83,7 +83,7 @@ class DecodingOptions:
         end_loops: whether beams that repeat themselves more often than the source end; see `LoopWatch`.
         exact_tokens: how many target tokens a translation of a one-pass network has, eos not counted, at least 1; None
             for as many as it would have.
-        ratio: the same, as times the source tokens, eos included; at most one of the two is given.
+        ratio: the same, as times the source tokens, eos not counted either; at most one of the two is given.
     """
 
     beam_size: int = 4
@@ -138,7 +138,7 @@ class DecodingOptions:
         )
 
     def length(self, num_tokens: int) -> int | None:
-        """Returns how many target tokens are asked for with a source of so many, eos included; None for any number."""
+        """Returns how many target tokens are asked for with a source of so many, without eos; None for any number."""
         if self.ratio is not None:
             return max(1, math.floor(self.ratio * num_tokens + 0.5))
         return self.exact_tokens

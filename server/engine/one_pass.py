@@ -38,8 +38,9 @@ class OnePassBatch(Batch):
         finished = []
         for sentence in list(self.plan.running):
             (row,) = sentence.rows
-            own = slice(UPSAMPLING * len(sentence.source_ids))
-            positions = Positions(top_ids[row, own], top_log_probs[row, own])
+            # More tokens than it looks at alone would change its translation with its neighbours.
+            own = slice(UPSAMPLING * len(sentence.source_ids)), slice(1 + sentence.search.top_k)
+            positions = Positions(top_ids[row][own], top_log_probs[row][own])
             try:
                 self._read(sentence, positions)
             except TranslationError as error:  # of its request
@@ -54,7 +55,7 @@ class OnePassBatch(Batch):
         if not np.isfinite(positions.log_probs).all():
             raise FloatingPointError("log-probabilities that are not finite")
         assert isinstance(sentence.search, OnePassSearch), "the engine makes no others for such a network"
-        sentence.search.read(positions, len(sentence.source_ids))
+        sentence.search.read(positions, sentence.source_ids)
 
 
 class OnePassCost(CostModel):
