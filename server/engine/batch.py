@@ -89,9 +89,10 @@ class Batch:
         """
         try:
             self._drop_over(self._clock())
+            entering = [sentence for sentence in self.plan.running if not sentence.rows]
             if self.plan.running:
-                self._rearrange()
-            if entering := [sentence for sentence in self.plan.running if not sentence.rows]:
+                self._rearrange(entering)
+            if entering:
                 self._encode(entering)
             rows, started = self.plan.footprint.rows, self._clock()
             stepped = self._take_step(is_alone=is_alone) if rows else None
@@ -140,18 +141,17 @@ class Batch:
         if future.cancelled():
             self._has_cancelled = True
 
-    def _rearrange(self) -> None:
+    def _rearrange(self, entering: list[Sentence]) -> None:
         """Closes the gaps of sentences that have left, lets beams grow, and makes room for sentences that enter.
 
         Gaps stay if that is all, and the step would compute as many rows without them.
         """
         plan, decoder = self.plan, self.decoder
         past, source = plan.longest()
-        has_entering = not all(sentence.rows for sentence in plan.running)
-        if has_entering or self._parents or decoder.padded_rows(plan.num_rows) < decoder.padded_rows(plan.end):
+        if entering or self._parents or decoder.padded_rows(plan.num_rows) < decoder.padded_rows(plan.end):
             moves, self._parents = plan.arrange(self._parents), {}
             decoder.move(moves, past)
-        decoder.reserve(plan.end, past + 1, source)
+        decoder.reserve(plan.end, past + 1, max([source, *(len(sentence.source_ids) for sentence in entering)]))
 
     def _encode(self, admitted: list[Sentence]) -> None:
         """Encodes the sentences that enter, and gives each of them a row.

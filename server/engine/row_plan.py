@@ -42,9 +42,9 @@ class RowPlan:
             self.footprint += sentence.footprint
 
     def longest(self) -> tuple[int, int]:
-        """Returns the most target tokens of a sentence, and the most source tokens; 0 and 0 without sentences."""
-        targets = max((sentence.search.num_tokens for sentence in self.running), default=0)
-        return targets, max((len(sentence.source_ids) for sentence in self.running), default=0)
+        """Returns the most positions that a row has of its target, and of its source; 0 and 0 without rows."""
+        past_lengths, source_lengths = (array[: self.end] for array in self._fed[1:3])
+        return int(past_lengths.max(initial=0)), int(source_lengths.max(initial=0))
 
     def place(self, sentences: list[Sentence]) -> int:
         """Gives each encoded sentence its first row, behind all others; returns the first of these rows."""
@@ -70,6 +70,8 @@ class RowPlan:
             for array, idle in zip(self._fed, _IDLE, strict=True):
                 array[sentence.rows] = idle
             sentence.rows = []
+        if not self.running:
+            self.end = 0
         return removed
 
     def inputs(self, *, is_alone: bool) -> StepInputs:
@@ -80,7 +82,7 @@ class RowPlan:
             past_lengths,
             source_lengths,
             top_k=max(sentence.search.top_k for sentence in self.running),
-            with_log_probs=any(each.options.needs_log_probs or each.options.is_steered for each in self.running),
+            with_log_probs=any(sentence.needs_log_probs for sentence in self.running),
             is_alone=is_alone,
         )
 
