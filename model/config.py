@@ -6,7 +6,7 @@ from typing import Literal, get_args
 Norm = Literal["post", "pre"]
 Activation = Literal["relu", "silu", "gelu", "quick_gelu"]
 Positions = Literal["sinusoidal", "learned", "table"]
-Mixer = Literal["attention", "ssru"]
+Mixer = Literal["attention", "ssru", "retention"]
 FamilyName = Literal["transformer", "one_pass"]
 
 # No network has as much. Far larger numbers would keep a program at work for ever before the memory is full.
@@ -62,7 +62,8 @@ class TransformerConfig:
         tied_output: the output projection is the target's embedding.
         output_bias: the output projection has a bias; -inf there suppresses a token.
         positions: "sinusoidal" (the paper), "learned", or "table": one for each side, stored with the weights.
-        decoder_mixer: what brings earlier target tokens to a position: "attention", or "ssru" (see `model.recurrent`).
+        decoder_mixer: what brings earlier target tokens to a position: "attention", "ssru" (see `model.recurrent`), or
+            "retention" (see `model.retention`).
         self_window: last target tokens that a position of the decoder attends to, itself included; 0 for all.
         pad_id: fills sources, none of which has it.
         unk_id: stands for what the vocabulary does not have.
