@@ -33,6 +33,7 @@ from export.verify import (
     open_translator,
 )
 from model.memory import return_freed_memory
+from model.one_pass import OnePass
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.manifest import MANIFEST_FILE, SHORTLIST_FILE, GoldenOutput, Manifest, seal_manifest
 from server.bundle.tokenizer import Tokenizer
@@ -79,6 +80,9 @@ def export_bundle(
     """
     if not variants or not set(variants) <= set(VARIANTS):
         raise ValueError(f"variants must be some of {', '.join(VARIANTS)}, not {', '.join(variants) or 'none'}")
+    on_device = [name for name in variants if VARIANTS[name].is_on_device]
+    if on_device and isinstance(subject.model, OnePass):
+        raise ValueError(f"variants must be for CPUs, as a one-pass network runs there alone, not {on_device[0]}")
     with drafted(out) as draft:
         _Export(subject, draft, dev, version, max_bleu_loss, min_chrf).write(variants)
         open_bundle(draft)

@@ -18,8 +18,9 @@ from export.graphs import copy_rows_graph, copy_states_graph, encoder_graph, ste
 from export.one_pass import one_pass_graph
 from export.quantize import quantize_graph
 from export.states import states_of
+from model.network import Network
 from model.one_pass import OnePass
-from model.transformer import Network, Transformer
+from model.transformer import Transformer
 from server.bundle.files import describe_file
 from server.bundle.graphs import (
     COPY_ROWS_FILE,

@@ -26,8 +26,9 @@ from model.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from model.command import parse
 from model.config import TransformerConfig
 from model.families import FAMILIES
+from model.network import Network
 from model.one_pass import OnePass
-from model.transformer import Network, Transformer
+from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.graphs import ENCODER_FILE, ONE_PASS_FILE, PLAIN_STEP, WEIGHTS_FILE
 from server.bundle.manifest import TOKENIZER_FILE

@@ -39,6 +39,7 @@ class OnePassRunner:
     """
 
     has_host_caches: ClassVar[Literal[False]] = False
+    entry_interval = 1
 
     def __init__(
         self, bundle: Bundle, variant: str, num_threads: int, num_threads_alone: int, lend: Lender | None = None
@@ -133,6 +134,10 @@ class OnePassDecoder:
         """See `Decoder.move`."""
         for to, from_ in zip(moves.to, moves.from_, strict=True):
             self._sources[to] = self._sources[from_]
+
+    def padded_rows(self, num_rows: int) -> int:
+        """See `Decoder.padded_rows`."""
+        return num_rows
 
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Returns what `OnePassRunner.run` does, of the first B rows."""
