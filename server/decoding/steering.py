@@ -31,11 +31,13 @@ class Step(NamedTuple):
         logits: [B, V].
         top_ids: the best tokens, [B, k], best first.
         top_log_probs: their log-probabilities, [B, k].
+        has_log_probs: False if these are logits instead, because no sentence needs more.
     """
 
     logits: NDArray[np.float32]
     top_ids: NDArray[np.int64]
     top_log_probs: NDArray[np.float32]
+    has_log_probs: bool = True
 
 
 class Steering:
@@ -108,12 +110,14 @@ def steer(step: Step, row: int, factors: Mapping[int, float], drawn_to: int = -1
         row: of it.
         factors: what the logits of tokens are divided by, or multiplied with if they are negative: 1 or more; or `BAN`.
         drawn_to: a token that then gets a part of all probability beside its share of the rest, so that of all logits
-            its own alone changes: CTranslate2's `prefix_bias_beta`. -1 for none.
+            its own alone changes: CTranslate2's `prefix_bias_beta`. -1 for none, as without
+            log-probabilities.
         part: 0 or more, less than 1.
     """
     own, top, exp = step.logits[row], step.top_ids[row].tolist(), math.exp
     logit, num_best = own.item, len(top)
-    total = logit(top[0]) - step.top_log_probs.item(row, 0)  # logarithm of the row's sum
+    # The logarithm of the row's sum; of an infinite one, nothing that changes is a part.
+    total = logit(top[0]) - step.top_log_probs.item(row, 0) if step.has_log_probs else math.inf
     least, left = logit(top[-1]), 1.0  # of the sum
     for token, by in factors.items():
         before = logit(token)
@@ -134,7 +138,7 @@ def steer(step: Step, row: int, factors: Mapping[int, float], drawn_to: int = -1
         top, is_sorted = {*top, drawn_to}, False
     if not is_sorted:
         top = _ranked(own, top)[:num_best]
-    total += math.log(left)
+    total = total + math.log(left) if step.has_log_probs else 0.0
     for place, token in enumerate(top):
         step.top_ids[row, place] = token
         step.top_log_probs[row, place] = logit(token) - total

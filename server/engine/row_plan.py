@@ -72,7 +72,7 @@ class RowPlan:
             past_lengths,
             source_lengths,
             top_k=max(sentence.search.top_k for sentence in self.running),
-            with_log_probs=any(each.options.needs_log_probs or each.options.is_steered for each in self.running),
+            with_log_probs=any(each.options.needs_log_probs or each.options.uses_log_probs for each in self.running),
             is_alone=is_alone,
         )
 

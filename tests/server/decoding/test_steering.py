@@ -99,6 +99,16 @@ def test_a_step_that_is_steered_is_a_step_of_the_changed_logits(top_k: int, peak
     assert (logits[30:].tolist(), top_ids[30:].tolist(), top_log_probs[30:].tolist()) == kept
 
 
+def test_a_step_without_log_probabilities_has_logits_in_their_place() -> None:
+    logits = np.array([[900, -1, 800, 1], [4, 3, 2, 1]], np.float32)  # whose exponentials are none
+    top_ids = np.array([[0, 2], [0, 1]])
+    top = np.take_along_axis(logits, top_ids, axis=1)
+
+    steer(Step(logits, top_ids, top, has_log_probs=False), 0, {0: 1.5, 1: 1.5, 3: BAN})
+
+    assert (top_ids.tolist(), top.tolist()) == ([[2, 0], [0, 1]], [[800, 600], [4, 3]])
+
+
 def test_a_token_that_was_not_among_the_best_takes_the_place_of_one_that_is_banned() -> None:
     logits = np.array([[5, 4, 3, 2, 1]], np.float32)
     top_ids, top_log_probs = top_of(logits, 2)
