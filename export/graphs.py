@@ -26,7 +26,7 @@ from export.states import states_of
 from export.window import WindowAttention
 from model.attention import MultiHeadAttention
 from model.config import Activation, TransformerConfig
-from model.transformer import QUICK_GELU, Layer, Network, Transformer
+from model.transformer import QUICK_GELU, Layer, LayeredNetwork, Transformer
 from server.bundle.graphs import PLAIN_STEP, StepForm, cache_names
 
 
@@ -58,7 +58,7 @@ def draw_encoder(model: Transformer, dtype: DTypeLike = np.float32) -> Graph:
     return graph
 
 
-def encode(graph: Graph, model: Network, ids: str, shape: str, lengths: str) -> str:
+def encode(graph: Graph, model: LayeredNetwork, ids: str, shape: str, lengths: str) -> str:
     """Adds the encoder, from ids int64 [B, S], their shape and int32 lengths [B], to its output [B * S, M]."""
     stack = model.config.encoder
     length = graph.node("Slice", [shape, graph.constant([1]), graph.constant([2])])
@@ -179,8 +179,8 @@ def draw_layer(graph: Graph, name: str, x: str, layer: Layer, mix: Any, attend_c
         hidden = _activate(graph, layer.feed_forward.activation, hidden, f"{name}.ffn.activation")
         return graph.linear(f"{name}.ffn.output", hidden, outer.weight, outer.bias)
 
-    if layer.has_ssru:
-        x = residual("self", x, layer.self_norm, lambda x: mix(f"{name}.ssru", x, layer.ssru))
+    if layer.recurrence is not None:
+        x = residual("self", x, layer.self_norm, lambda x: mix(f"{name}.{layer.mixer}", x, layer.recurrence))
     else:
         x = residual("self", x, layer.self_norm, attend("self", layer.self_attention, mix))
     if attend_cross is not None:
