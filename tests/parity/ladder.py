@@ -1,4 +1,4 @@
-"""The ladder of parity for a whole bundle: torch, the engine with one sentence, with many, and a server say the same."""
+"""The ladder of parity for a whole bundle: torch, the engine with one sentence, with many, and a server agree."""
 
 import gzip
 from pathlib import Path
@@ -21,11 +21,14 @@ _BATCH = 40  # sentences that torch translates at once
 def captions(checkpoint: Checkpoint, limit: int) -> tuple[list[str], list[list[int]]]:
     """Returns sentences of fewer than `limit` tokens, and their ids with eos."""
     pieces = sentencepiece.SentencePieceProcessor(model_proto=checkpoint.tokenizer)
-    texts = gzip.decompress(_CAPTIONS.read_bytes()).decode("utf-8").splitlines()
-    # A server splits texts into sentences and gives end marks back: these are one sentence each, and end with their own.
-    texts = [text for text in texts if text.count(".") == 1 and text.endswith(".") and len(pieces.encode(text)) < limit]
-    chosen = texts[:NUM_SENTENCES]
-    return chosen, [[*ids, checkpoint.config.eos_id] for ids in pieces.encode(chosen)]
+    chosen: dict[str, list[int]] = {}
+    for text in gzip.decompress(_CAPTIONS.read_bytes()).decode("utf-8").splitlines():
+        ids = pieces.encode(text)
+        # A server splits texts into sentences, and copies words with characters that the vocabulary lacks.
+        is_one = text.count(".") == 1 and text.endswith(".")
+        if is_one and len(ids) < limit and not any(map(pieces.is_byte, ids)) and len(chosen) < NUM_SENTENCES:
+            chosen[text] = [*ids, checkpoint.config.eos_id]
+    return list(chosen), list(chosen.values())
 
 
 def of_torch(checkpoint: Checkpoint, sources: list[list[int]], beam_size: int, limit: int) -> list[Ids]:
@@ -55,21 +58,27 @@ def together(bundle: Bundle, variant: str, sources: list[list[int]], beam_size: 
     return [best(future) for future in futures]
 
 
-def served(bundle: Bundle, variant: str, texts: list[str], beam_size: int) -> list[str]:
-    """Returns the texts that a server of its own process answers."""
+def served(bundle: Bundle, variant: str, texts: list[str], beam_size: int) -> list[list[str]]:
+    """Returns the pieces of each translation that a server in a process of its own answers."""
     flags = ["--bundle", str(bundle.directory), "--variant", variant]
+    options = pb.DecodingOptions(beam_size=beam_size, end_loops=False)
+    pieces = []
     with running_server(flags) as server, open_stub(server.address) as stub:
-        options = pb.DecodingOptions(beam_size=beam_size)
-        answers = []
         for start in range(0, len(texts), _BATCH):
             request = pb.TranslateRequest(
-                contents=texts[start : start + _BATCH], target_language_code="de", decoding=options
+                contents=texts[start : start + _BATCH],
+                target_language_code="de",
+                decoding=options,
+                output=pb.OutputOptions(include_tokens=True),
             )
-            answers += [each.text for each in stub.Translate(request, timeout=50).translations]
-    return answers
+            pieces += [
+                [token.text for each in translation.sentences for token in each.tokens if token.text]
+                for translation in stub.Translate(request, timeout=50).translations
+            ]
+    return pieces
 
 
-def decoded(checkpoint: Checkpoint, translations: list[Ids]) -> list[str]:
-    """Returns translations as texts."""
+def spelled(checkpoint: Checkpoint, translations: list[Ids]) -> list[list[str]]:
+    """Returns the pieces of translations."""
     pieces = sentencepiece.SentencePieceProcessor(model_proto=checkpoint.tokenizer)
-    return [pieces.decode(list(ids)) for ids in translations]
+    return [[pieces.id_to_piece(token) for token in ids] for ids in translations]

@@ -71,7 +71,7 @@ def test_torch_steps_batches_and_a_server_say_the_same(checkpoint: Checkpoint, b
     assert len(sources) == ladder.NUM_SENTENCES
     assert ladder.alone(bundle, "cpu-fp32", sources, beam_size) == expected
     assert ladder.together(bundle, "cpu-fp32", sources, beam_size) == expected
-    assert ladder.served(bundle, "cpu-fp32", texts, beam_size) == ladder.decoded(checkpoint, expected)
+    assert ladder.served(bundle, "cpu-fp32", texts, beam_size) == ladder.spelled(checkpoint, expected)
 
 
 def test_int8_keeps_sentences_apart_and_is_served(checkpoint: Checkpoint, bundle: Bundle) -> None:
@@ -80,4 +80,4 @@ def test_int8_keeps_sentences_apart_and_is_served(checkpoint: Checkpoint, bundle
     expected = ladder.alone(bundle, "cpu-int8", sources, 4)
 
     assert ladder.together(bundle, "cpu-int8", sources, 4) == expected
-    assert ladder.served(bundle, "cpu-int8", texts, 4) == ladder.decoded(checkpoint, expected)
+    assert ladder.served(bundle, "cpu-int8", texts, 4) == ladder.spelled(checkpoint, expected)
