@@ -1,14 +1,14 @@
 """The beginning of a graph: the embedding of a side's tokens and positions, for `export.graphs`."""
 
 from export.graph import Graph
-from model.transformer import Network, Transformer
+from model.transformer import LayeredNetwork, Transformer
 from server.bundle.graphs import EMBEDDING
 
 _SOURCE, _TARGET = "source_embedding", "target_embedding"
 TABLES = (EMBEDDING, _SOURCE, _TARGET)  # names of the token embeddings that a graph may have
 
 
-def embed_source(graph: Graph, model: Network, ids: str, length: str) -> str:
+def embed_source(graph: Graph, model: LayeredNetwork, ids: str, length: str) -> str:
     """Adds what the encoder begins with, from ids [B, S] to [B, S, M]; `length` is S, [1]."""
     table = graph.weight("positions", model.source_positions)
     positions = graph.node("Slice", [table, graph.constant([0]), length, graph.constant([0])])
@@ -25,7 +25,7 @@ def embed_target(graph: Graph, model: Transformer, ids: str, past_lengths: str) 
     return normalise_embedded(graph, model, "decoder", embedded)
 
 
-def normalise_embedded(graph: Graph, model: Network, side: str, x: str) -> str:
+def normalise_embedded(graph: Graph, model: LayeredNetwork, side: str, x: str) -> str:
     """Adds the norm behind the sum of embedding and position of "encoder" or "decoder", if the model has one."""
     if not model.config.embedding_norm:
         return x
@@ -33,11 +33,11 @@ def normalise_embedded(graph: Graph, model: Network, side: str, x: str) -> str:
     return graph.layer_norm(f"{side}.embedding_norm", x, norm)
 
 
-def _target_name(model: Network) -> str:
+def _target_name(model: LayeredNetwork) -> str:
     return EMBEDDING if model.config.tied_output else _TARGET
 
 
-def _embed(graph: Graph, model: Network, name: str, ids: str) -> str:
+def _embed(graph: Graph, model: LayeredNetwork, name: str, ids: str) -> str:
     weight = model.source_tokens if name == _SOURCE else model.embedding.tokens.weight
     tokens = graph.node("Gather", [graph.weight(name, weight), ids], "embedded")
     if not model.config.scale_embedding:

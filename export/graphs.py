@@ -28,7 +28,7 @@ from export.states import states_of
 from export.window import WindowAttention
 from model.attention import MultiHeadAttention
 from model.config import Activation, TransformerConfig
-from model.transformer import QUICK_GELU, Layer, Network, Transformer
+from model.transformer import QUICK_GELU, Layer, LayeredNetwork, Transformer
 from server.bundle.graphs import PLAIN_STEP, StepForm, cache_names
 
 
@@ -60,7 +60,7 @@ def draw_encoder(model: Transformer, dtype: DTypeLike = np.float32) -> Graph:
     return graph
 
 
-def encode(graph: Graph, model: Network, ids: str, shape: str, lengths: str) -> str:
+def encode(graph: Graph, model: LayeredNetwork, ids: str, shape: str, lengths: str) -> str:
     """Adds the encoder, from ids int64 [B, S], their shape and int32 lengths [B], to its output [B * S, M]."""
     stack = model.config.encoder
     length = graph.node("Slice", [shape, graph.constant([1]), graph.constant([2])])

@@ -6,7 +6,8 @@ import torch
 from onnx import numpy_helper
 
 from export.graph import Graph
-from model.transformer import Network, Transformer
+from model.network import Network
+from model.transformer import Transformer
 from server.bundle.graphs import CANDIDATES, COLUMNS, EMBEDDING, LOGITS, MAX_BEAM_SIZE, PRODUCTS
 
 MAX_TOP_K = 2 * MAX_BEAM_SIZE  # best tokens that a step can return

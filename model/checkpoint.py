@@ -14,7 +14,8 @@ from torch import Tensor
 from model.config import TransformerConfig
 from model.families import FAMILIES
 from model.files import opened, replacing
-from model.transformer import Network, Transformer
+from model.network import Network
+from model.transformer import Transformer
 
 FORMAT = 1  # raised whenever a weight is renamed
 # What `torch.load` and a look at its answer raise for files that are damaged, or hold something else.

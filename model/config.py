@@ -1,5 +1,6 @@
 """What a model is: the shape of its network, checked once, every fault named."""
 
+import json
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -7,7 +8,8 @@ Norm = Literal["post", "pre"]
 Activation = Literal["relu", "silu", "gelu", "quick_gelu"]
 Positions = Literal["sinusoidal", "learned", "table"]
 Mixer = Literal["attention", "ssru", "retention"]
-FamilyName = Literal["transformer", "one_pass"]
+FamilyName = Literal["transformer", "one_pass", "recurrent"]
+AttentionScore = Literal["none", "dot", "general", "additive"]
 
 # No network has as much. Far larger numbers would keep a program at work for ever before the memory is full.
 _MAX_SIZE = 1 << 20  # of vocabularies, widths, heads and positions
@@ -37,13 +39,14 @@ class TransformerConfig:
     """Shape of a Transformer ("Attention Is All You Need", arXiv:1706.03762), and of what others have made of it.
 
     Attributes:
-        family: "transformer", or "one_pass": all words at once (see `model.one_pass`).
+        family: "transformer"; "one_pass": all words at once (see `model.one_pass`); or "recurrent" (see `model.rnn`),
+            which has of the fields below widths, layers, dropout, the embeddings' and the output's, and one head.
         vocab_size: entries of the joint vocabulary, or of the target's if there is a `source_vocab_size`.
         source_vocab_size: entries of the source's vocabulary, whose embedding is then one of its own.
         d_model: width M of every layer's input and output.
         num_heads: of the decoder, and of the encoder unless `encoder_num_heads` says otherwise.
         encoder_num_heads: of the encoder; by default `num_heads`.
-        head_width: of each head, a multiple of 8; by default d_model / heads.
+        head_width: of each head, a multiple of 8; by default d_model / heads. A recurrent network's states have it.
         encoder_layers: of the encoder.
         decoder_layers: of the decoder, into which serving time goes; shaped as the encoder's in a one-pass network.
         ffn_dim: width of the hidden layer of the position-wise feed-forward network.
@@ -64,6 +67,8 @@ class TransformerConfig:
         positions: "sinusoidal" (the paper), "learned", or "table": one for each side, stored with the weights.
         decoder_mixer: what brings earlier target tokens to a position: "attention", "ssru" (see `model.recurrent`), or
             "retention" (see `model.retention`).
+        attention_score: how a recurrent network scores source positions: "dot" by the product of its state with theirs,
+            "general" with theirs after a matrix, "additive" by a small network; "none" is a network without attention.
         self_window: last target tokens that a position of the decoder attends to, itself included; 0 for all.
         pad_id: fills sources, none of which has it.
         unk_id: stands for what the vocabulary does not have.
@@ -96,6 +101,7 @@ class TransformerConfig:
     output_bias: bool = False
     positions: Positions = "sinusoidal"
     decoder_mixer: Mixer = "attention"
+    attention_score: AttentionScore = "none"
     self_window: int = 0
     pad_id: int = 0
     unk_id: int = 1
@@ -113,14 +119,14 @@ class TransformerConfig:
             faults.append(f"self_window must be in 0..{most} with {kind}, not {self.self_window}")
         if not 0 < self.layer_norm_eps <= 1:
             faults.append(f"layer_norm_eps must be over 0 and at most 1, not {self.layer_norm_eps}")
-        if self.family == "one_pass" and self.decoder_mixer != "attention":
-            faults.append(f'decoder_mixer must be "attention" where family is "one_pass", not "{self.decoder_mixer}"')
+        faults += self._family_faults()
         kinds = {
             "family": FamilyName,
             "norm": Norm,
             "activation": Activation,
             "positions": Positions,
             "decoder_mixer": Mixer,
+            "attention_score": AttentionScore,
         }
         choices = {name: get_args(kind) for name, kind in kinds.items()}
         choices["encoder_norm"] = (*choices["norm"], None)
@@ -181,6 +187,16 @@ class TransformerConfig:
             f"d_model / {name} must be a multiple of 8, not {self.d_model} / {number}"
             for name, number in heads.items()
             if number and self.d_model % (8 * number)
+        ]
+
+    def _family_faults(self) -> list[str]:
+        """Says which fields are of another family."""
+        fixed: dict[str, object] = {} if self.family == "transformer" else {"decoder_mixer": "attention"}
+        fixed |= {"num_heads": 1} if self.family == "recurrent" else {"attention_score": "none"}
+        return [
+            f'{name} must be {json.dumps(value)} where family is "{self.family}", not {json.dumps(given)}'
+            for name, value in fixed.items()
+            if (given := getattr(self, name)) != value
         ]
 
     def _id_faults(self) -> list[str]:

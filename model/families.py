@@ -13,10 +13,12 @@ from model.data import Batch
 from model.dropout import replace_words
 from model.glancing import glance
 from model.loss import smoothed_cross_entropy
+from model.network import Network
 from model.one_pass import OnePass
 from model.recipe import TrainingConfig
-from model.search import default_max_tokens, search
-from model.transformer import Network, Transformer
+from model.rnn import RecurrentNetwork
+from model.search import Stepwise, default_max_tokens, search
+from model.transformer import Transformer
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Family:
     translate: Callable[[Any, list[list[int]], int], list[list[int]]]
 
 
-def teacher_forcing(model: Transformer, batch: Batch, training: TrainingConfig) -> Tensor:
+def teacher_forcing(model: Stepwise, batch: Batch, training: TrainingConfig) -> Tensor:
     """Returns the loss of each token of the translations after those before it."""
     config, device = model.config, model.source_tokens.device
     target_in = replace_words(batch.target_in, training.word_dropout, config.eos_id, config.vocab_size)
@@ -69,7 +71,7 @@ def all_at_once(model: OnePass, batch: Batch, training: TrainingConfig) -> Tenso
     )
 
 
-def translate(model: Transformer, sources: list[list[int]], beam_size: int = 1) -> list[list[int]]:
+def translate(model: Stepwise, sources: list[list[int]], beam_size: int = 1) -> list[list[int]]:
     """Translates a batch of sentences by beam search, within the default bound on their tokens."""
     limits = [default_max_tokens(len(source), model.config.max_positions) for source in sources]
     return [found[0].ids for found in search(model, sources, beam_size=beam_size, max_tokens=limits)]
@@ -78,4 +80,5 @@ def translate(model: Transformer, sources: list[list[int]], beam_size: int = 1) 
 FAMILIES: dict[FamilyName, Family] = {
     "transformer": Family(Transformer, teacher_forcing, translate),
     "one_pass": Family(OnePass, all_at_once, ctc_search.translate),
+    "recurrent": Family(RecurrentNetwork, teacher_forcing, translate),
 }

@@ -13,14 +13,14 @@ from torch import Tensor, nn
 
 from model.config import TransformerConfig
 from model.loss import chunk_rows
-from model.transformer import Network, sinusoids
+from model.transformer import LayeredNetwork, sinusoids
 
 # Positions of each source token. Halved, no translation has more tokens than its source; doubled, all that follows the
 # encoder takes twice the time.
 UPSAMPLING = 2
 
 
-class OnePass(Network):
+class OnePass(LayeredNetwork):
     """The family of networks that write all words at once. The blank is `bos_id`, which no translation has."""
 
     upsampled_positions: Tensor

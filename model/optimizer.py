@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from model.network import Network
 from model.recipe import TrainingConfig
-from model.transformer import Network
 
 MUON_MOMENTUM = 0.95
 _POLYNOMIAL = (3.4445, -4.7750, 2.0315)  # five rounds of it bring singular values of 0.01 to 1 near 1

@@ -54,7 +54,7 @@ def load_run(path: Path, recipe: Recipe) -> dict[str, Any]:
 def load_pretrained(path: Path, recipe: Recipe) -> Checkpoint:
     """Reads a trained model, of any languages, for a run that begins with its weights and vocabulary.
 
-    A model of another family must have the recipe's encoder.
+    A model of another family must have the recipe's encoder, which a recurrent one never has.
 
     Raises:
         OSError: it cannot be read.
@@ -63,7 +63,8 @@ def load_pretrained(path: Path, recipe: Recipe) -> Checkpoint:
     """
     checkpoint = load_checkpoint(path)
     model = dataclasses.asdict(checkpoint.config)
-    if checkpoint.config.family != recipe.model.family:
+    families = {checkpoint.config.family, recipe.model.family}
+    if len(families) > 1 and "recurrent" not in families:
         model = {name: value for name, value in model.items() if name not in _NOT_OF_ENCODERS}
     if differences := list(_differences({"model": model}, dataclasses.asdict(recipe))):
         advice = f"{path} is another network; take its [model], or train without it"

@@ -24,7 +24,10 @@ import torch
 from torch import Tensor
 
 from model.data import pad
+from model.rnn import RecurrentNetwork
 from model.transformer import Transformer
+
+Stepwise = Transformer | RecurrentNetwork  # what writes a translation token by token
 
 _DROPPED, _INVENTED = 6.0, 100.0  # nats, for placeholders
 
@@ -136,7 +139,7 @@ class _Search:
 
 @torch.inference_mode()
 def search(
-    model: Transformer,
+    model: Stepwise,
     sources: list[list[int]],
     *,
     beam_size: int = 1,

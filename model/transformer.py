@@ -11,6 +11,7 @@ from torch.nn import functional
 from model.attention import MultiHeadAttention, causal_mask
 from model.config import Activation, Mixer, StackConfig, TransformerConfig
 from model.dropout import Dropout
+from model.network import Network, TokenEmbedding
 from model.recurrent import SimplerSimpleRecurrentUnit
 from model.retention import Retention
 
@@ -102,20 +103,17 @@ class Layer(nn.Module):
         return result
 
 
-class Embedding(nn.Module):
-    """Token embedding, times sqrt(M) unless the config says otherwise, plus positions (sections 3.4 and 3.5)."""
+class Embedding(TokenEmbedding):
+    """Token embedding plus positions (section 3.5)."""
 
     positions: Tensor
 
     def __init__(self, config: TransformerConfig, vocab_size: int) -> None:
-        super().__init__()
-        self.scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
-        self.tokens = nn.Embedding(vocab_size, config.d_model, padding_idx=config.pad_id)
+        super().__init__(config, vocab_size)
         if config.positions == "learned":
             self.positions = nn.Parameter(torch.empty(config.max_positions, config.d_model))
         elif config.positions == "sinusoidal":
             self.register_buffer("positions", sinusoids(config.max_positions, config.d_model), persistent=False)
-        self.dropout = Dropout(config.dropout)
 
     def forward(self, ids: Tensor, positions: Tensor | None = None, norm: nn.Module | None = None) -> Tensor:
         """Maps int64 ids [B, T] to [B, T, M], by another table than its own positions' if one is given."""
@@ -124,24 +122,26 @@ class Embedding(nn.Module):
         result: Tensor = self.dropout(embedded if norm is None else norm(embedded))
         return result
 
+    def initialise(self) -> None:
+        """Draws the weights, those of learned positions too."""
+        super().initialise()
+        for positions in self.parameters(recurse=False):
+            nn.init.normal_(positions, std=self.tokens.embedding_dim**-0.5)
 
-class Network(nn.Module):
-    """What all families share: the encoder, and embeddings and an output projection, one unless the config says no.
+
+class LayeredNetwork(Network):
+    """What families of attention layers share: the encoder.
 
     The layers that follow the encoder are `decoder`; with `has_cross` they attend to it. A family says what they read.
     """
 
+    embedding: Embedding
+    source_embedding: Embedding | None
     encoder_positions: Tensor
     decoder_positions: Tensor
-    source_embedding: Embedding | None
-    output_bias: Tensor | None
 
     def __init__(self, config: TransformerConfig, has_cross: bool) -> None:
-        super().__init__()
-        self.config = config
-        self.embedding = Embedding(config, config.vocab_size)
-        size = config.source_vocab_size
-        self.source_embedding = None if size is None else Embedding(config, size)
+        super().__init__(config, Embedding)
         if config.positions == "table":
             for name in ("encoder_positions", "decoder_positions"):
                 self.register_buffer(name, torch.zeros(config.max_positions, config.d_model))
@@ -153,22 +153,7 @@ class Network(nn.Module):
         self.decoder_embedding_norm = _norm_if(config.embedding_norm, config)
         self.encoder_norm = _norm_if(config.encoder.has_final_norm, config)
         self.decoder_norm = _norm_if(config.decoder.has_final_norm, config)
-        if not config.tied_output:
-            self.output = nn.Linear(config.d_model, config.vocab_size, bias=False)
-        self.register_parameter(
-            "output_bias", nn.Parameter(torch.zeros(config.vocab_size)) if config.output_bias else None
-        )
-        self._initialise()
-
-    @property
-    def output_weight(self) -> Tensor:
-        """The output projection [V, M]."""
-        return self.embedding.tokens.weight if self.config.tied_output else self.output.weight
-
-    @property
-    def source_tokens(self) -> Tensor:
-        """The token embedding of the source [V, M]."""
-        return (self.source_embedding or self.embedding).tokens.weight
+        self.initialise()
 
     @property
     def source_positions(self) -> Tensor:
@@ -186,28 +171,17 @@ class Network(nn.Module):
         memory: Tensor = self.encoder_norm(x)
         return memory, visible
 
-    def logits(self, x: Tensor) -> Tensor:
-        """Maps what `decoder_norm` returns [B, T, M] to unnormalised scores [B, T, V]."""
-        return functional.linear(x, self.output_weight, self.output_bias)
-
-    def _initialise(self) -> None:
+    def initialise(self) -> None:
+        """Draws all weights but those that a family adds."""
         for name, parameter in self.named_parameters():
             if parameter.dim() > 1 and name.startswith(("encoder.", "decoder.")):
                 nn.init.xavier_uniform_(parameter)
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)
-        for embedding in (self.embedding, self.source_embedding):
-            if embedding is not None:
-                nn.init.normal_(embedding.tokens.weight, std=self.config.d_model**-0.5)
-                with torch.no_grad():
-                    embedding.tokens.weight[self.config.pad_id].zero_()
-                if self.config.positions == "learned":
-                    nn.init.normal_(embedding.positions, std=self.config.d_model**-0.5)
-        if not self.config.tied_output:
-            nn.init.normal_(self.output.weight, std=self.config.d_model**-0.5)
+        super().initialise()
 
 
-class Transformer(Network):
+class Transformer(LayeredNetwork):
     """The family of networks that write a translation token by token, each by those before."""
 
     def __init__(self, config: TransformerConfig) -> None:

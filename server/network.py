@@ -90,6 +90,9 @@ class Decoder(Protocol):
     def move(self, moves: RowMoves, positions: int) -> None:
         """Copies rows; of self-attention that many positions are filled at most."""
 
+    def padded_rows(self, num_rows: int) -> int:
+        """Returns how many rows a step of so many computes: fewer rows are worth a move only if these are fewer."""
+
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Feeds one token to each of the first B rows of the cache; may be called again with the same if it failed.
 
@@ -131,7 +134,13 @@ class Runner(Protocol):
     """Runs the network of one bundle; may be called from several threads.
 
     It and its decoders may raise anything; two failures that can be acted upon are `OutOfMemory` and `DeviceLost`.
+
+    Attributes:
+        entry_interval: steps of a batch between two entries of sentences, at least 1; more than 1 where encoding and
+            filling rows takes as long for a few as for many.
     """
+
+    entry_interval: int
 
     def encode(self, source_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]) -> Encoded:
         """Encodes padded sentences [B, S], for `Decoder.admit`."""

@@ -78,6 +78,10 @@ class CachedDecoder:
         """See `Decoder.move`."""
         self.cache.move(moves, positions)
 
+    def padded_rows(self, num_rows: int) -> int:
+        """See `Decoder.padded_rows`."""
+        return num_rows
+
     def logits(self) -> NDArray[np.float32]:
         """See `Decoder.logits`: 20 and an eighth of the token's number below 0, in every row."""
         return np.tile(-20 - np.arange(32768, dtype=np.float32) / 8, (self.cache.slots.num_rows, 1))
@@ -108,6 +112,8 @@ class CountingRunner:
     are raised by the next calls; a step waits while `may_step` is clear. `had_log_probs`, `was_alone`, `kinds` and
     `fed` note what each step was asked for and fed, `admitted` which rows of which kind were filled.
 
+    `entry_interval` is the runner's, and a step computes rows by the `padding`: with 4, the next multiple of 4.
+
     `spoil` gets the number of the decoder, in the order in which they were opened, and what each of its steps is about
     to return: it may change that, raise or hang.
     """
@@ -117,6 +123,7 @@ class CountingRunner:
         self.step_failures: list[BaseException] = []
         self.spoil: Spoil = lambda decoder, ids, log_probs: None
         self.num_decoders = 0
+        self.entry_interval = self.padding = 1
         self.had_log_probs: list[bool] = []
         self.was_alone: list[bool] = []
         self.fed: list[list[int]] = []
@@ -154,6 +161,9 @@ class CountingDecoder(CachedDecoder):
         self._number = number
         self._kind = kind
         self._returned = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.float32)
+
+    def padded_rows(self, num_rows: int) -> int:
+        return -(-num_rows // self._runner.padding) * self._runner.padding
 
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         self._runner.may_step.wait()

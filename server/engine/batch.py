@@ -41,6 +41,7 @@ class Batch:
         self._first_deadline = math.inf  # of the running sentences
         self._unaligned = Group()
         self._parents: dict[Sentence, list[int]] = {}  # of the last step: the beam that each beam extends
+        self._steps_since_entry = 0
 
     @property
     def cache_bytes(self) -> int:
@@ -56,13 +57,21 @@ class Batch:
         return self._opened
 
     @property
+    def is_open(self) -> bool:
+        """Whether sentences may enter before the next step."""
+        return not self.plan.running or self._steps_since_entry >= self._runner.entry_interval
+
+    @property
     def sentences(self) -> list[Sentence]:
         """The running sentences, and the finished ones that wait to be aligned."""
         return self.plan.running + self._unaligned.sentences
 
     def enter(self, sentences: list[Sentence]) -> None:
         """Adds sentences of this kind. The next step encodes them and gives them rows."""
+        if not sentences:
+            return
         self.plan.add(sentences)
+        self._steps_since_entry = 0
         now = self._clock()
         for sentence in sentences:
             sentence.admitted = now
@@ -80,9 +89,10 @@ class Batch:
         """
         try:
             self._drop_over(self._clock())
+            entering = [sentence for sentence in self.plan.running if not sentence.rows]
             if self.plan.running:
-                self._rearrange()
-            if entering := [sentence for sentence in self.plan.running if not sentence.rows]:
+                self._rearrange(entering)
+            if entering:
                 self._encode(entering)
             rows, started = self.plan.footprint.rows, self._clock()
             stepped = self._take_step(is_alone=is_alone) if rows else None
@@ -131,12 +141,17 @@ class Batch:
         if future.cancelled():
             self._has_cancelled = True
 
-    def _rearrange(self) -> None:
-        """Closes the gaps of sentences that have left, lets beams grow, and makes room for sentences that enter."""
-        moves, self._parents = self.plan.arrange(self._parents), {}
-        past, source = self.plan.longest()
-        self.decoder.move(moves, past)
-        self.decoder.reserve(self.plan.num_rows, past + 1, source)
+    def _rearrange(self, entering: list[Sentence]) -> None:
+        """Closes the gaps of sentences that have left, lets beams grow, and makes room for sentences that enter.
+
+        Gaps stay if that is all, and the step would compute as many rows without them.
+        """
+        plan, decoder = self.plan, self.decoder
+        past, source = plan.longest()
+        if entering or self._parents or decoder.padded_rows(plan.num_rows) < decoder.padded_rows(plan.end):
+            moves, self._parents = plan.arrange(self._parents), {}
+            decoder.move(moves, past)
+        decoder.reserve(plan.end, past + 1, max([source, *(len(sentence.source_ids) for sentence in entering)]))
 
     def _encode(self, admitted: list[Sentence]) -> None:
         """Encodes the sentences that enter, and gives each of them a row.
@@ -180,6 +195,7 @@ class Batch:
             running = self.plan.running
             self.fail(error, running[len(running) // 2 :])
             return None
+        self._steps_since_entry += 1
         self._metrics.step_duration_seconds.observe(self._clock() - started)
         self._metrics.batch_rows.observe(self.plan.num_rows)
         return stepped

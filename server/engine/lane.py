@@ -193,6 +193,8 @@ class Lane:
             return [canary], False
         if self.state is not LaneState.SERVING or not self._dispatch.waiting.num_sentences:
             return [], False
+        if not all(batch.is_open for batch in batches):
+            return [], False
         share = 1.0
         if is_background:
             share = BACKGROUND_ROWS if self._clock() < self._foreground_until else self._limits.alone_share

@@ -13,23 +13,27 @@ from server.engine.limits import Footprint
 from server.engine.sentence import Sentence
 from server.network import RowMoves, StepInputs
 
+_IDLE = 0, 0, 1, 0  # what a row that nobody uses is fed: token, past length and source length; and that it is not used
+
 
 class RowPlan:
-    """The running sentences of a batch and their rows, 0 to num_rows - 1. Only `remove` leaves gaps.
+    """The running sentences of a batch and their rows, which end before `end`. Only `remove` leaves gaps.
 
     Attributes:
-        num_rows: of the next step.
+        num_rows: in use.
+        end: of the rows that the next step is fed. Rows in gaps begin anew in each step, and nobody reads them.
         footprint: of the running sentences, with the beams that they will still grow.
     """
 
     def __init__(self, max_rows: int) -> None:
         self.running: list[Sentence] = []
-        self.num_rows = 0
+        self.num_rows = self.end = 0
         self.footprint = Footprint()
         # What rows are fed is kept from step to step, because gathering it takes longer.
         self._last_ids = np.zeros(max_rows, np.int64)
         self._past_lengths, self._source_lengths = np.zeros((2, max_rows), np.int32)
-        self._fed: list[NDArray[Any]] = [self._last_ids, self._past_lengths, self._source_lengths]
+        self._is_used = np.zeros(max_rows, np.int32)
+        self._fed: list[NDArray[Any]] = [self._last_ids, self._past_lengths, self._source_lengths, self._is_used]
 
     def add(self, sentences: list[Sentence]) -> None:
         """Adds sentences. They have no row until `place`."""
@@ -38,19 +42,21 @@ class RowPlan:
             self.footprint += sentence.footprint
 
     def longest(self) -> tuple[int, int]:
-        """Returns the most target tokens of a sentence, and the most source tokens; 0 and 0 without sentences."""
-        targets = max((sentence.search.num_tokens for sentence in self.running), default=0)
-        return targets, max((len(sentence.source_ids) for sentence in self.running), default=0)
+        """Returns the most positions that a row has of its target, and of its source; 0 and 0 without rows."""
+        past_lengths, source_lengths = (array[: self.end] for array in self._fed[1:3])
+        return int(past_lengths.max(initial=0)), int(source_lengths.max(initial=0))
 
     def place(self, sentences: list[Sentence]) -> int:
-        """Gives each encoded sentence its first row, behind the rows in use; returns the first of these rows."""
-        first_row = self.num_rows
+        """Gives each encoded sentence its first row, behind all others; returns the first of these rows."""
+        first_row = self.end
         for row, sentence in enumerate(sentences, start=first_row):
             sentence.rows = [row]
             (self._last_ids[row],) = sentence.search.last_ids
             self._past_lengths[row] = 0
             self._source_lengths[row] = len(sentence.source_ids)
+            self._is_used[row] = 1
         self.num_rows += len(sentences)
+        self.end += len(sentences)
         return first_row
 
     def remove(self, sentences: list[Sentence]) -> list[Sentence]:
@@ -61,25 +67,29 @@ class RowPlan:
         for sentence in removed:
             self.footprint -= sentence.footprint
             self.num_rows -= len(sentence.rows)
+            for array, idle in zip(self._fed, _IDLE, strict=True):
+                array[sentence.rows] = idle
             sentence.rows = []
+        if not self.running:
+            self.end = 0
         return removed
 
     def inputs(self, *, is_alone: bool) -> StepInputs:
         """Returns copies of what the next step is fed."""
-        last_ids, past_lengths, source_lengths = (array[: self.num_rows].copy() for array in self._fed)
+        last_ids, past_lengths, source_lengths = (array[: self.end].copy() for array in self._fed[:3])
         return StepInputs(
             last_ids,
             past_lengths,
             source_lengths,
             top_k=max(sentence.search.top_k for sentence in self.running),
-            with_log_probs=any(each.options.needs_log_probs or each.options.is_steered for each in self.running),
+            with_log_probs=any(sentence.needs_log_probs for sentence in self.running),
             is_alone=is_alone,
         )
 
     def advance(self, best_ids: NDArray[np.int64]) -> None:
         """Notes a step of all rows, int64 [rows]: each goes on with its best token, as in greedy search."""
         self._last_ids[: len(best_ids)] = best_ids
-        self._past_lengths[: len(best_ids)] += 1
+        self._past_lengths += self._is_used
 
     def arrange(self, parents: dict[Sentence, list[int]]) -> RowMoves:
         """Lays out the rows of the next step without gaps, and moves as few as possible.
@@ -100,7 +110,7 @@ class RowPlan:
         # A greedy sentence has no entry, nor has one whose last step failed: it moves only if it lies behind the end.
         behind_end = (s for s in self.running if s not in sources and max(s.rows, default=0) >= num_rows)
         sources |= {sentence: list(sentence.rows) for sentence in behind_end}
-        self.num_rows = num_rows
+        self.num_rows = self.end = num_rows
         moves = self._settle(sources)
         for array in self._fed if moves.to else ():
             array[moves.to] = array[moves.from_]

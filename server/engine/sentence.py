@@ -30,6 +30,7 @@ class Sentence:
         attention: of the finished translation, [T, S]; None unless the options ask for it.
         rows: of the batch, for each live beam, best beam first; empty while the sentence waits.
         footprint: with all of its beams.
+        needs_log_probs: whether logits would not do for its steps.
     """
 
     source_ids: tuple[int, ...]
@@ -47,8 +48,10 @@ class Sentence:
     source: Any = None
     attention: NDArray[np.float32] | None = None
     footprint: Footprint = field(init=False)
+    needs_log_probs: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        self.needs_log_probs = self.options.needs_log_probs or self.options.is_steered
         self.footprint = Footprint.of(self.options.num_rows, len(self.source_ids))
 
     @property

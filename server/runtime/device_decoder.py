@@ -111,6 +111,10 @@ class DeviceDecoder:
             self._copy_rows(self._copy, self._cross_names, self._all(self._cross_names), from_, to, longest)
             self._source_positions[to] = self._source_positions[from_]
 
+    def padded_rows(self, num_rows: int) -> int:
+        """See `Decoder.padded_rows`."""
+        return _at_least(self._row_counts, num_rows)
+
     @taking_turns
     @telling_failures_apart
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -118,7 +122,7 @@ class DeviceDecoder:
         self.prepare()
         self._last = inputs
         num_rows, top_k = len(inputs.input_ids), min(inputs.top_k, len(self._embedding))
-        shape = _at_least(self._row_counts, num_rows), _at_least(self._top_ks, top_k)
+        shape = self.padded_rows(num_rows), _at_least(self._top_ks, top_k)
         ids, log_probs = self._steps[shape].run(inputs.input_ids, inputs.past_lengths, inputs.source_lengths)
         return ids[:num_rows, :top_k], log_probs[:num_rows, :top_k]
 

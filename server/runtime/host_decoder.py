@@ -71,6 +71,10 @@ class HostDecoder:
         if self._columns is not None and moves.to:
             self._columns.move(np.array(moves.to), np.array(moves.from_))
 
+    def padded_rows(self, num_rows: int) -> int:
+        """See `Decoder.padded_rows`."""
+        return num_rows
+
     @telling_failures_apart
     def step(self, inputs: StepInputs) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See `Decoder.step`."""

@@ -85,6 +85,7 @@ class KeyedRunner:
     """
 
     has_host_caches = False
+    entry_interval = 1
 
     def __init__(self, function: KeyedFunction, step_seconds: float = 0.0, row_seconds: float = 0.0) -> None:
         self.function = function

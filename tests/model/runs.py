@@ -65,6 +65,12 @@ def one_pass_recipe() -> Recipe:
     return dataclasses.replace(plain, model=model, training=dataclasses.replace(plain.training, glancing=0.5))
 
 
+def recurrent_recipe() -> Recipe:
+    plain = recipe()
+    model = dataclasses.replace(plain.model, family="recurrent", num_heads=1, attention_score="additive")
+    return dataclasses.replace(plain, model=model)
+
+
 class RecordingTrainer(Trainer):
     """Notes each loss and stops after `stop_at` updates, as if Ctrl-C came."""
 

@@ -33,6 +33,8 @@ def write(folder: Path, text: str) -> Path:
         ("multi30k", "en-de-multi30k"),
         ("base", "en-de-base"),
         ("big", "en-de-big"),
+        ("one_pass", "en-de-one-pass"),
+        *((f"networks/rnn_{score}", f"en-de-rnn-{score}") for score in ("none", "dot", "general", "additive")),
     ],
 )
 def test_every_recipe_that_ships_loads(file: str, name: str) -> None:

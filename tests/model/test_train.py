@@ -16,7 +16,7 @@ from model.recipe_file import load_recipe
 from model.starter import write_starter
 from model.train import _export_command, main, prepare
 from model.vocabulary import learn_vocabulary
-from tests.model.runs import CORPUS, DATA, ROOT, SMALL_RECIPE, one_pass_recipe, recipe, small_data
+from tests.model.runs import CORPUS, DATA, ROOT, SMALL_RECIPE, one_pass_recipe, recipe, recurrent_recipe, small_data
 
 REVERSED = dataclasses.replace(CORPUS, reverse=True)
 
@@ -174,6 +174,8 @@ def test_a_network_of_another_family_begins_with_the_encoder_of_a_trained_model(
     deep = dataclasses.replace(how, model=dataclasses.replace(how.model, encoder_layers=2))
     with pytest.raises(ValueError, match=r"model.encoder_layers was 1, the recipe says 2"):
         prepare(deep, DATA, tmp_path / "third", path)
+    with pytest.raises(ValueError, match=r"model.family was 'transformer', the recipe says 'recurrent'"):
+        prepare(recurrent_recipe(), DATA, tmp_path / "fourth", path)
 
 
 def test_a_trained_model_of_another_network_or_vocabulary_is_refused(tmp_path: Path) -> None:

@@ -10,10 +10,12 @@ import model.training_loop
 from model.checkpoint import load_checkpoint
 from model.optimizer import learning_rate
 from model.recipe import Recipe, TrainingConfig
-from tests.model.runs import make, one_pass_recipe, recipe
+from tests.model.runs import make, one_pass_recipe, recipe, recurrent_recipe
 
 
-@pytest.mark.parametrize(("how", "stop_at"), [(recipe(), 1), (recipe(), 4), (recipe(), 7), (one_pass_recipe(), 4)])
+@pytest.mark.parametrize(
+    ("how", "stop_at"), [(recipe(), 1), (recipe(), 4), (recipe(), 7), (one_pass_recipe(), 4), (recurrent_recipe(), 4)]
+)
 def test_a_run_that_was_interrupted_goes_on_to_the_very_same_losses(
     tmp_path: Path, tokenizer: bytes, how: Recipe, stop_at: int
 ) -> None:

@@ -203,3 +203,35 @@ def test_dropped_sentences_are_answered_and_free_their_rows(parts: Parts, batch:
     assert (batch.plan.num_rows, batch.plan.footprint) == (0, Footprint())
     assert parts.sample("sentences_total", outcome="error") == 2
     assert parts.sample("sentences_total", outcome="cancelled") == 1
+
+
+def test_sentences_that_left_keep_their_rows_while_a_step_would_compute_as_many(parts: Parts, batch: Batch) -> None:
+    parts.runner.padding = 4
+    futures = parts.submit(1, 9, 2, 9, 9)
+
+    parts.step(batch, 4)
+    assert [len(fed) for fed in parts.runner.fed] == [5, 5, 4, 4]  # a step of 5 computes 8 rows, one of 3 as many as one of 4
+    parts.step(batch, 7)
+
+    assert [future.result(0).hypotheses[0].ids for future in futures] == [tokens(n) for n in (1, 9, 2, 9, 9)]
+
+
+def test_a_row_that_nobody_uses_begins_anew_in_each_step(parts: Parts, batch: Batch) -> None:
+    parts.runner.padding = 8
+    parts.submit(1, 9)
+    parts.step(batch, 6)
+
+    assert batch.plan.end == 2
+    inputs = batch.plan.inputs(is_alone=False)
+    assert (inputs.past_lengths.tolist(), inputs.source_lengths.tolist()) == ([0, 6], [1, inputs.source_lengths[1]])
+
+
+def test_sentences_enter_behind_rows_that_nobody_uses_once_these_are_closed(parts: Parts, batch: Batch) -> None:
+    parts.runner.padding = 8
+    first = parts.submit(1, 9, 1, 9)
+    parts.step(batch, 3)
+    second = parts.submit(3, 3)
+    parts.step(batch, 9)
+
+    assert batch.plan.num_rows == 0
+    assert [future.result(0).hypotheses[0].ids for future in first + second] == [tokens(n) for n in (1, 9, 1, 9, 3, 3)]

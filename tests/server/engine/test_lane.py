@@ -179,3 +179,27 @@ def test_sentence_that_is_over_never_runs_whenever_it_came(parts: Parts, lane: L
     assert runs.result(0).hypotheses[0].ids == tokens(9)
     assert is_cancelled or isinstance(over.exception(0), DeadlineExceeded)
     assert parts.runner.admitted == [(StepKind.PLAIN, 0)], "the other one took no row"
+
+
+def test_sentences_wait_for_the_next_entry_where_entering_takes_long(parts: Parts, lane: Lane) -> None:
+    parts.runner.entry_interval = 3
+    parts.submit(9)
+    lane.step()
+    parts.submit(9, 9)
+    entered = []
+    for _ in range(3):
+        lane.step()
+        entered.append(lane.num_rows)
+
+    assert entered == [1, 1, 3]
+
+
+def test_sentences_enter_an_empty_batch_at_once(parts: Parts, lane: Lane) -> None:
+    parts.runner.entry_interval = 100
+    (first,) = parts.submit(1)
+    step(lane, 2)
+    (second,) = parts.submit(1)
+    step(lane, 2)
+
+    assert first.done()
+    assert second.done()
