@@ -11,12 +11,49 @@ from server.bundle.states import SELF_STATE, STATE_PLACES, ssru_states
 _STATE_DTYPE = np.float32
 
 
-class RecurrentStates:
-    """Adds one SSRU after the other to a step graph, and last what writes their states.
+class TwoPlaces:
+    """Reads and writes fixed states of two places: those after position p are at p modulo 2.
 
     The states of a position are computed from those of the position before, and written to another place: what a step
     read is still there, so that it can be taken again. The kernel that writes leaves the rest as it was, in place if
-    both tensors are bound to one. At the first position, whatever the row held before, the state is zero.
+    both tensors are bound to one.
+
+    Args:
+        graph: the step.
+        past_lengths: int32 [B].
+
+    Attributes:
+        has_earlier: bool [B, 1], False where the position is a row's first; then what `read` returns is of no use.
+    """
+
+    def __init__(self, graph: Graph, past_lengths: str) -> None:
+        self._graph = graph
+        past = graph.node("Cast", [past_lengths], to=onnx.TensorProto.INT64)
+        places = graph.constant(STATE_PLACES)
+        self._place = graph.reshape(graph.node("Mod", [past, places]), [-1, 1])
+        before = graph.node("Mod", [graph.node("Add", [past, graph.constant(STATE_PLACES - 1)]), places])
+        self._before = graph.reshape(before, [-1, 1])
+        self.has_earlier = graph.reshape(graph.node("Greater", [past, graph.constant(0)]), [-1, 1])
+        self._places = ""  # int64 [B, 2], once a state is written
+
+    def read(self, state: str) -> str:
+        """Adds what gives the state [B, ...] after the position before, of a state [B, 2, ...]."""
+        return self._graph.node("GatherND", [state, self._before], batch_dims=1)
+
+    def write(self, state: str, new: str) -> None:
+        """Adds the output of a state into which `new` [B, ...] has been written."""
+        graph = self._graph
+        if not self._places:
+            num_rows = graph.node("Squeeze", [graph.node("Shape", [self._place], end=1)])
+            rows = graph.node("Range", [graph.constant(0), num_rows, graph.constant(1)])
+            self._places = graph.node("Concat", [graph.reshape(rows, [-1, 1]), self._place], axis=1)
+        graph.node("ScatterND", [state, self._places, new], f"new_{state}")
+
+
+class RecurrentStates:
+    """Adds one SSRU after the other to a step graph, and last what writes their states.
+
+    At the first position, whatever the row held before, the state is zero.
 
     Args:
         graph: the step, which gets the states' input.
@@ -30,12 +67,9 @@ class RecurrentStates:
         self._shape: list[str | int] = ["rows", *ssru_states(self._num_layers, self._width)[0].shape]
         self._states = graph.input(SELF_STATE, _STATE_DTYPE, self._shape)
         self._new: list[str] = []  # likewise
-        past = graph.node("Cast", [past_lengths], to=onnx.TensorProto.INT64)
-        places = graph.constant(STATE_PLACES)
-        self._place = graph.reshape(graph.node("Mod", [past, places]), [-1, 1])
-        before = graph.node("Mod", [graph.node("Add", [past, graph.constant(STATE_PLACES - 1)]), places])
-        earlier = graph.node("GatherND", [self._states, graph.reshape(before, [-1, 1])], batch_dims=1)  # [B, L, M]
-        has_earlier = graph.reshape(graph.node("Greater", [past, graph.constant(0)]), [-1, 1, 1])
+        self._places = TwoPlaces(graph, past_lengths)
+        has_earlier = graph.reshape(self._places.has_earlier, [-1, 1, 1])
+        earlier = self._places.read(self._states)  # [B, L, M]
         earlier = graph.node("Where", [has_earlier, earlier, graph.constant(0, _STATE_DTYPE)])
         earlier = graph.reshape(earlier, [-1, self._num_layers * self._width])
         self._earlier = [f"{SELF_STATE}.{i}" for i in range(self._num_layers)]  # of each layer, [B, M]
@@ -61,8 +95,5 @@ class RecurrentStates:
         """Adds the states that all layers leave, once all have been added."""
         graph = self._graph
         new = graph.reshape(graph.node("Concat", self._new, axis=1), [-1, self._num_layers, self._width])
-        num_rows = graph.node("Squeeze", [graph.node("Shape", [self._place], end=1)])
-        rows = graph.node("Range", [graph.constant(0), num_rows, graph.constant(1)])
-        places = graph.node("Concat", [graph.reshape(rows, [-1, 1]), self._place], axis=1)  # [B, 2]
-        graph.node("ScatterND", [self._states, places, new], f"new_{SELF_STATE}")
+        self._places.write(self._states, new)
         graph.output(f"new_{SELF_STATE}", _STATE_DTYPE, self._shape)
