@@ -209,6 +209,9 @@ def _add_decoding_flags(parser: argparse.ArgumentParser) -> None:
     )
     add("--min-length-ratio", type=float, metavar="R", help="fewest target tokens for a source token (default: 0)")
     add("--max-length-ratio", type=float, metavar="R", help="most target tokens for a source token (default: none)")
+    length = parser.add_mutually_exclusive_group().add_argument
+    length("--exact-tokens", type=int, metavar="N", help="write N target tokens for each sentence (default: any)")
+    length("--ratio", type=float, metavar="R", help="write R target tokens for each source token (default: any)")
     add("--coverage-penalty", type=float, metavar="A", help="over 0 against words left out, 0 to 10 (default: 0)")
     add("--sampling-top-k", type=int, metavar="K", help="draw tokens, from the K most probable (default: 0, all)")
     add("--sampling-top-p", type=float, metavar="P", help="draw tokens, from those with probability P (default: 1)")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from babelserve.errors import InvalidRequest
 from babelserve.rules import check_text
 from babelserve.v1 import translation_pb2
 
@@ -15,8 +16,11 @@ def decoding_options(options: Mapping[str, Any]) -> translation_pb2.DecodingOpti
 
     Raises:
         ValueError: a number fits no field.
+        InvalidRequest: both ways to give the length are there.
     """
     given = {name: value for name, value in options.items() if value is not None}
+    if "exact_tokens" in given and "ratio" in given:
+        raise InvalidRequest("decoding.ratio: must be left out with exact_tokens")
     sampling = {name.removeprefix(_SAMPLING): given[name] for name in given if name.startswith(_SAMPLING)}
     return translation_pb2.DecodingOptions(
         **{name: given[name] for name in given if name in _FIELDS},

@@ -54,6 +54,8 @@ class TranslateOptions(TypedDict, total=False):
         target_prefixes: What translations begin with: one for each text, or one for all.
         prefix_bias_beta: 0 to 0.999; over 0 draws translations to their prefixes, which they need not have then.
         min_length_ratio, max_length_ratio: Bounds of a sentence's target tokens, as times its source tokens.
+        exact_tokens: How many target tokens each sentence has; for models whose `has_length_control` is true.
+        ratio: The same, as times the source tokens, up to the model's `max_length_ratio`; not with `exact_tokens`.
         coverage_penalty: 0 to 10; over 0 lowers the scores of translations that leave words of the source out.
         refuse_unknown_scripts: True has a text fail that has a sentence in a script that the model does not know.
         translate_attributes: True translates attributes that people read, such as `alt`; for `mime_type` "text/html".
@@ -107,6 +109,8 @@ class TranslateOptions(TypedDict, total=False):
     prefix_bias_beta: float | None
     min_length_ratio: float | None
     max_length_ratio: float | None
+    exact_tokens: int | None
+    ratio: float | None
     coverage_penalty: float | None
     refuse_unknown_scripts: bool | None
     translate_attributes: bool | None

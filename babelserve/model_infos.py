@@ -18,6 +18,9 @@ def model_infos(response: translation_pb2.ListModelsResponse) -> tuple[ModelInfo
             has_shortlist=model.has_shortlist,
             has_alignment=model.has_alignment,
             has_confidence=model.has_confidence,
+            family=model.family or "transformer",  # older servers do not say
+            has_length_control=model.has_length_control,
+            max_length_ratio=model.max_length_ratio,
             source_languages=tuple(model.source_language_codes or dict.fromkeys(source for source, _ in _pairs(model))),
             target_languages=tuple(model.target_language_codes or dict.fromkeys(target for _, target in _pairs(model))),
         )

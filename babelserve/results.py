@@ -1,8 +1,7 @@
 """What the client gives back: small frozen dataclasses, not the protobuf messages.
 
-Weighed: messages need no second definition, but they are mutable, can neither be hashed nor taken apart by
-`dataclasses.asdict`, show absent fields as 0 or "", and would tie callers' code to the generated module and to its
-protobuf version. The fields here carry the names and meanings of translation.proto.
+Weighed: messages need no second definition, but they are mutable, cannot be hashed, show absent fields as 0 or "", and
+would tie callers' code to a protobuf version. The fields here carry the names and meanings of translation.proto.
 """
 
 import enum
@@ -281,7 +280,7 @@ class ModelInfo:
     """A model that the server has.
 
     `language_pairs` are (source, target) codes; without any, it translates each of `source_languages` into each other
-    of `target_languages`.
+    of `target_languages`. A network of `family` "one_pass", not "transformer", writes all words at once.
     """
 
     name: str
@@ -294,5 +293,8 @@ class ModelInfo:
     has_shortlist: bool
     has_alignment: bool = False
     has_confidence: bool = False
+    family: str = "transformer"
+    has_length_control: bool = False
+    max_length_ratio: float = 0.0
     source_languages: tuple[str, ...] = ()
     target_languages: tuple[str, ...] = ()

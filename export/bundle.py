@@ -12,6 +12,7 @@ import torch
 from export.agreement import MIN_CHRF, check_agreement, measure_agreement
 from export.aligner import write_aligner
 from export.alignment import Translated, choose_heads, open_heads
+from export.compare import compare_with_model
 from export.confidence import with_confidence
 from export.description import described_quality
 from export.drafts import drafted
@@ -26,21 +27,20 @@ from export.subject import DevSet, Subject
 from export.verify import (
     IdTranslator,
     VerificationError,
-    check_ids,
     check_quality,
     check_rows_apart,
-    check_step_logits,
     measure_quality,
     open_translator,
 )
 from model.memory import return_freed_memory
+from model.one_pass import OnePass
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.manifest import MANIFEST_FILE, SHORTLIST_FILE, GoldenOutput, Manifest, seal_manifest
 from server.bundle.tokenizer import Tokenizer
 from server.bundle.variants import VARIANTS
 from server.decoding.options import DecodingOptions
 from server.network import Runner
-from server.runtime.runner import HostRunner, open_runner
+from server.runtime.runner import NetworkRunner, open_runner
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +80,9 @@ def export_bundle(
     """
     if not variants or not set(variants) <= set(VARIANTS):
         raise ValueError(f"variants must be some of {', '.join(VARIANTS)}, not {', '.join(variants) or 'none'}")
+    on_device = [name for name in variants if VARIANTS[name].is_on_device]
+    if on_device and isinstance(subject.model, OnePass):
+        raise ValueError(f"variants must be for CPUs, as a one-pass network runs there alone, not {on_device[0]}")
     with drafted(out) as draft:
         _Export(subject, draft, dev, version, max_bleu_loss, min_chrf).write(variants)
         open_bundle(draft)
@@ -147,9 +150,11 @@ class _Export:
         if EXACT not in variants:
             shutil.rmtree(self.directory / EXACT)
         named = {name: self.outputs[name] for name in variants}
-        assert self.manifest.alignment is not None
-        heads = self.manifest.alignment.heads
-        written = {name: write_aligner(self.directory / name, self.manifest.variants[name], heads) for name in variants}
+        written = {name: self.manifest.variants[name] for name in variants}
+        if (alignment := self.manifest.alignment) is not None:
+            written = {
+                name: write_aligner(self.directory / name, each, alignment.heads) for name, each in written.items()
+            }
         self._save(
             dataclasses.replace(
                 self.manifest,
@@ -203,13 +208,14 @@ class _Export:
             self._prove(name, runner, translator)
             if name == EXACT:
                 self._probe(translator)
-                self._choose_heads(bundle, runner, translator)
+                if not self.manifest.is_one_pass:
+                    self.manifest = with_confidence(translator, self.tokenizer, self.manifest, self.examples)
+                    self._choose_heads(bundle, runner, translator)
 
     def _probe(self, translator: IdTranslator) -> None:
         pair, most = self.examples[0].pair, self.num_translations
         texts = [example.text for example in self.examples if example.pair == pair]
         self.manifest = probe_model(translator, self.tokenizer, self.manifest, pair, texts, most)
-        self.manifest = with_confidence(translator, self.tokenizer, self.manifest, self.examples)
 
     def _choose_heads(self, bundle: Bundle, runner: Runner, translator: IdTranslator) -> None:
         targets = self._forced_targets(translator) if self.has_references else self.targets  # own translations
@@ -221,28 +227,14 @@ class _Export:
         logger.info("alignment: error rate %.3f with %d heads", alignment.error_rate, len(alignment.heads))
         self.manifest = dataclasses.replace(self.manifest, alignment=alignment)
 
-    def _prove(self, name: str, runner: Runner, translator: IdTranslator) -> None:
-        model, search = self.subject.model, self.subject.search
+    def _prove(self, name: str, runner: NetworkRunner, translator: IdTranslator) -> None:
         sources = [list(example.source_ids) for example in self.checked]
         prefixes = [example.prefix for example in self.checked]
-        if VARIANTS[name].is_exact and isinstance(runner, HostRunner):
+        if VARIANTS[name].is_exact:
             logger.info("%s: comparing with the model", name)
-            num_steps = min(32, len(sources))
-            self.parity["step_logits"] = check_step_logits(
-                model, runner, sources[:num_steps], self.targets[:num_steps], self.parked.drop
+            self.parity |= compare_with_model(
+                self.subject, runner, translator, sources, self.targets, prefixes, self._let_go
             )
-            for beam_size, key in ((1, "greedy_ids"), (4, "beam_4_ids")):
-                self._let_go()
-                self.parity[key] = check_ids(
-                    model,
-                    translator,
-                    sources,
-                    beam_size,
-                    self.subject.max_target_tokens,
-                    prefixes=prefixes,
-                    search_defaults=search,
-                )
-            self._let_go()
         if VARIANTS[name].dtype == "int8":
             self.parity["int8_rows_apart"] = check_rows_apart(translator, sources, prefixes)
         for use_shortlist in (False, True) if self.manifest.variants[name].has_shortlist else (False,):

@@ -12,11 +12,14 @@ import onnx
 from numpy.typing import DTypeLike, NDArray
 from onnx import TensorProto
 
-from export.calibrate import calibrate, with_mixed
+from export.calibrate import calibrate, calibrate_one_pass, with_mixed
 from export.graph import OPSETS
 from export.graphs import copy_rows_graph, copy_states_graph, encoder_graph, step_graph
+from export.one_pass import one_pass_graph
 from export.quantize import quantize_graph
 from export.states import states_of
+from model.network import Network
+from model.one_pass import OnePass
 from model.transformer import Transformer
 from server.bundle.files import describe_file
 from server.bundle.graphs import (
@@ -24,6 +27,7 @@ from server.bundle.graphs import (
     COPY_STATES_FILE,
     EMBEDDING,
     ENCODER_FILE,
+    ONE_PASS_FILE,
     WEIGHTS_FILE,
     has_fixed,
     step_forms,
@@ -41,7 +45,7 @@ _INLINE = 64  # smaller tensors stay in the graphs: shape inference sees them
 
 
 def write_variant(
-    model: Transformer,
+    model: Network,
     bundle: Path,
     name: str,
     sources: list[list[int]],
@@ -63,21 +67,37 @@ def write_variant(
     """
     cache_dtype = VARIANTS[name].dtype
     dtype = np.dtype("float32" if cache_dtype == "int8" else cache_dtype)
-    builders = {ENCODER_FILE: partial(encoder_graph, model, dtype)}
-    builders |= {form.file: partial(step_graph, model, dtype, form) for form in step_forms(name, has_shortlist)}
-    if VARIANTS[name].is_on_device:
-        builders[COPY_ROWS_FILE] = partial(copy_rows_graph, model.config, dtype)
-        if has_fixed(states_of(model.config)):
-            builders[COPY_STATES_FILE] = partial(copy_states_graph, model.config)
+    builders = _builders(model, name, dtype, has_shortlist)
     ranges = None
     if cache_dtype == "int8":
-        ranges = calibrate(bundle / EXACT, *with_mixed(sources, targets, model.config.max_positions))
+        mixed = with_mixed(sources, targets, model.config.max_positions)
+        ranges = (
+            calibrate_one_pass(bundle / EXACT / ONE_PASS_FILE, mixed[0])
+            if isinstance(model, OnePass)
+            else calibrate(bundle / EXACT, *mixed)
+        )
     directory = bundle / name
     directory.mkdir()
     embedding_offset = save_graphs(directory, _build(builders, ranges, let_go), dtype)
     files = {path.name: describe_file(path) for path in sorted(directory.iterdir())}
     logger.info("%s: %.1f MB", name, sum(facts.bytes for facts in files.values()) / 1e6)
     return Variant(dtype=cache_dtype, embedding_offset=embedding_offset, opsets=OPSETS, files=files)
+
+
+def _builders(
+    model: Network, name: str, dtype: DTypeLike, has_shortlist: bool
+) -> dict[str, Callable[[], onnx.ModelProto]]:
+    """Returns what builds each of a variant's graphs."""
+    if isinstance(model, OnePass):
+        return {ONE_PASS_FILE: partial(one_pass_graph, model, dtype)}
+    assert isinstance(model, Transformer), "there is no other family"
+    builders: dict[str, Callable[[], onnx.ModelProto]] = {ENCODER_FILE: partial(encoder_graph, model, dtype)}
+    builders |= {form.file: partial(step_graph, model, dtype, form) for form in step_forms(name, has_shortlist)}
+    if VARIANTS[name].is_on_device:
+        builders[COPY_ROWS_FILE] = partial(copy_rows_graph, model.config, dtype)
+        if has_fixed(states_of(model.config)):
+            builders[COPY_STATES_FILE] = partial(copy_states_graph, model.config)
+    return builders
 
 
 def _build(

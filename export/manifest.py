@@ -37,6 +37,7 @@ def draft_manifest(subject: Subject, directory: Path, *, version: str) -> Manife
         revision=REVISION,
         name=subject.name,
         version=version,
+        family=config.family,
         language_pairs=subject.language_pairs,
         languages=subject.languages,
         dimensions=dimensions_of(config),

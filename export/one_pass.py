@@ -15,8 +15,6 @@ from export.graphs import draw_layer, encode
 from export.projection import add_log_probs, best_of_all, project
 from model.one_pass import UPSAMPLING, OnePass
 
-ONE_PASS_FILE = "one_pass.onnx"
-
 
 def one_pass_graph(model: OnePass, dtype: DTypeLike = np.float32) -> onnx.ModelProto:
     """Builds the graph of a network.

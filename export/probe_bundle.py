@@ -49,11 +49,10 @@ def main() -> None:
         manifest = write_manifest(bundle, probe_bundle(bundle, pair, sentences, references))
         masking, alignment = manifest.masking, manifest.alignment
         copied, lost = ", ".join(masking.codes), " ".join(masking.unknown_characters)
-        assert alignment is not None
-        sys.stdout.write(
-            f"{bundle.directory}: copies {copied or 'no code'}; does not return {lost or 'nothing untried'};"
-            f" aligns with {len(alignment.heads)} heads, error rate {alignment.error_rate:.3f}\n"
-        )
+        found = f"{bundle.directory}: copies {copied or 'no code'}; does not return {lost or 'nothing untried'}"
+        if alignment is not None:
+            found += f"; aligns with {len(alignment.heads)} heads, error rate {alignment.error_rate:.3f}"
+        sys.stdout.write(f"{found}\n")
         if manifest.confidence is not None:
             sys.stdout.write(f"confidence: calibration error {manifest.confidence.calibration_error:.3f}\n")
 
@@ -74,6 +73,8 @@ def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], refer
     with open_translator(runner, bundle) as translator:
         tokenizer = Tokenizer(manifest, bundle.read)
         manifest = probe_model(translator, tokenizer, manifest, (pair.source, pair.target), sentences)
+        if manifest.is_one_pass:
+            return manifest  # which can have neither
         sources = [tokenizer.encode(text, pair.source_prefix) for text in sentences[:CHECKED_SENTENCES]]
         fitting = [ids for ids in sources if len(ids) <= manifest.limits.max_source_tokens]
         if references:

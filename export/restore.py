@@ -16,16 +16,21 @@ from onnx import numpy_helper
 
 from export.endings import endings
 from export.files import EXACT
+from export.graph import Graph
 from export.graphs import draw_encoder, draw_step
 from export.mapped import external_weights
+from export.one_pass import draw_one_pass
 from export.subject import weights_hash
 from export.verify import VerificationError
 from model.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from model.command import parse
 from model.config import TransformerConfig
+from model.families import FAMILIES
+from model.network import Network
+from model.one_pass import OnePass
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
-from server.bundle.graphs import ENCODER_FILE, PLAIN_STEP, WEIGHTS_FILE
+from server.bundle.graphs import ENCODER_FILE, ONE_PASS_FILE, PLAIN_STEP, WEIGHTS_FILE
 from server.bundle.manifest import TOKENIZER_FILE
 
 
@@ -67,7 +72,8 @@ def restore_checkpoint(directory: Path) -> Checkpoint:
     if expected is None or "recipe" not in facts:
         raise ValueError(f"{directory} was not exported from a checkpoint of babelserve-train")
     try:
-        model = Transformer(TransformerConfig(**facts["recipe"]["model"]))
+        config = TransformerConfig(**facts["recipe"]["model"])
+        model = FAMILIES[config.family].network(config)
         _fill(model, bundle)
     except (KeyError, TypeError) as error:
         raise ValueError(f"{directory} is of a version whose networks were others: {error}") from error
@@ -78,10 +84,10 @@ def restore_checkpoint(directory: Path) -> Checkpoint:
     raise VerificationError(f"{directory} has other weights than the checkpoint that its manifest names")
 
 
-def _fill(model: Transformer, bundle: Bundle) -> None:
+def _fill(model: Network, bundle: Bundle) -> None:
     """Gives a network the weights of a bundle. Raises KeyError for one that the bundle lacks."""
     content = bundle.read(f"{EXACT}/{WEIGHTS_FILE}")
-    for file, drawn in ((ENCODER_FILE, draw_encoder(model)), (PLAIN_STEP.file, draw_step(model))):
+    for file, drawn in _drawn(model).items():
         graph = onnx.load_model_from_string(bundle.read(f"{EXACT}/{file}"))
         stored = external_weights(graph, content)
         for tensor in graph.graph.initializer:
@@ -89,6 +95,14 @@ def _fill(model: Transformer, bundle: Bundle) -> None:
                 stored[tensor.name] = numpy_helper.to_array(tensor)
         for name, view in drawn.initializers.items():
             view[...] = stored[name]
+
+
+def _drawn(model: Network) -> dict[str, Graph]:
+    """Returns graphs by their files which together have all weights of a network."""
+    if isinstance(model, OnePass):
+        return {ONE_PASS_FILE: draw_one_pass(model)}
+    assert isinstance(model, Transformer), "there is no other family"
+    return {ENCODER_FILE: draw_encoder(model), PLAIN_STEP.file: draw_step(model)}
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -6,6 +6,8 @@ from server.bundle.states import State, attention_states, retention_states, ssru
 
 def states_of(config: TransformerConfig) -> tuple[State, ...]:
     """Returns the table that the manifest has, and by which the graphs are drawn."""
+    if config.family == "one_pass":
+        return ()
     if config.decoder_mixer == "ssru":
         return ssru_states(config.decoder_layers, config.d_model)
     if config.decoder_mixer == "retention":

@@ -8,7 +8,9 @@ from typing import Any
 from torch import Tensor
 
 from model.checkpoint import Checkpoint
-from model.transformer import Transformer
+from model.network import Network
+from model.one_pass import UPSAMPLING, OnePass
+from server.bundle.graphs import FAMILIES
 from server.bundle.languages import LanguagePair, Languages
 from server.bundle.manifest import TOKENIZER_FILE, SearchDefaults
 from server.bundle.masking import Masking
@@ -30,7 +32,7 @@ class Subject:
         training, origin: for people.
     """
 
-    model: Transformer
+    model: Network
     name: str
     tokenizer: Mapping[str, bytes]
     language_pairs: tuple[LanguagePair, ...] = ()
@@ -61,19 +63,27 @@ class DevSet:
 
 
 def subject_of(checkpoint: Checkpoint, shortlist: Shortlist | None = None) -> Subject:
-    """Returns a model of our own as what is exported."""
+    """Returns a model of our own as what is exported. Raises ValueError for one of a family that is not served."""
     config, facts = checkpoint.config, checkpoint.facts
+    if config.family not in FAMILIES:
+        raise ValueError(f'the model is of the family "{config.family}"; {" and ".join(FAMILIES)} can be exported')
     longest = facts.get("recipe", {}).get("training", {}).get("max_tokens", config.max_positions)
     max_source_tokens = min(longest, config.max_positions)
     # Learned positions behind the longest training sentence have never been trained.
     num_positions = max_source_tokens if config.positions == "learned" else config.max_positions
+    model = checkpoint.build_network()
+    is_one_pass = isinstance(model, OnePass)
+    if is_one_pass and shortlist is not None:
+        raise ValueError("a one-pass network has no shortlist")
     return Subject(
-        model=checkpoint.build_model(),
+        model=model,
         name=facts["name"],
         tokenizer={TOKENIZER_FILE: checkpoint.tokenizer},
         language_pairs=(LanguagePair(source=facts["source_language"], target=facts["target_language"]),),
         max_source_tokens=max_source_tokens,
-        max_target_tokens=min(num_positions, 2 * max_source_tokens + 16),
+        max_target_tokens=UPSAMPLING * max_source_tokens
+        if is_one_pass
+        else min(num_positions, 2 * max_source_tokens + 16),
         shortlist=shortlist,
         masking=_masking(facts.get("recipe", {})),
         training={**facts, "weights_sha256": weights_hash(checkpoint.weights)},

@@ -59,6 +59,24 @@ def tiny_bundle(tiny_checkpoint: Checkpoint, dev_set: DevSet, tmp_path_factory: 
 
 
 @pytest.fixture(scope="session")
+def one_pass_checkpoint() -> Checkpoint:
+    """A model of 60,000 weights that writes all words of a translation at once (tests/data/tiny_one_pass.toml)."""
+    return load_checkpoint(DATA / "tiny_one_pass.pt")
+
+
+@pytest.fixture(scope="session")
+def one_pass_bundle(
+    one_pass_checkpoint: Checkpoint, dev_set: DevSet, tmp_path_factory: pytest.TempPathFactory
+) -> Bundle:
+    """All variants of `one_pass_checkpoint` that there are, exported and proven."""
+    out = tmp_path_factory.mktemp("bundles") / "one-pass"
+    variants = ("cpu-fp32", "cpu-int8")
+    return export_bundle(
+        subject_of(one_pass_checkpoint), out, dev_set, version="0", variants=variants, max_bleu_loss=3.0
+    )
+
+
+@pytest.fixture(scope="session")
 def sources(tiny_checkpoint: Checkpoint, tiny_bundle: Bundle, dev_set: DevSet) -> list[list[int]]:
     """The dev sentences as token ids with eos, those that the tiny bundle takes whole."""
     tokenizer = sentencepiece.SentencePieceProcessor(model_proto=tiny_checkpoint.tokenizer)

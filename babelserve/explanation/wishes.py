@@ -10,7 +10,7 @@ def wishes(models: Sequence[ModelInfo], target: str, model: str | None) -> Trans
     """Returns the options that fill the page.
 
     A server refuses to say what its model does not know. So alignment and confidence are asked for only if every model
-    that may be chosen has them.
+    that may be chosen has them, and tokens and the search only if each writes a token at a time.
 
     Args:
         models: of the server.
@@ -19,10 +19,11 @@ def wishes(models: Sequence[ModelInfo], target: str, model: str | None) -> Trans
     """
     named = [info for info in models if info.name == model]
     chosen = named or [info for info in models if target in info.target_languages] or models
+    has_steps = all(info.family != "one_pass" for info in chosen)
     return {
         "include_sentences": True,
-        "include_tokens": True,
-        "include_search": True,
+        "include_tokens": has_steps,
+        "include_search": has_steps,
         "include_alignment": all(info.has_alignment for info in chosen),
         "include_confidence": all(info.has_confidence for info in chosen),
     }

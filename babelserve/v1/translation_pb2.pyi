@@ -167,7 +167,7 @@ class KeepRule(_message.Message):
     def __init__(self, literal: _Optional[str] = ..., opening: _Optional[str] = ..., closing: _Optional[str] = ...) -> None: ...
 
 class DecodingOptions(_message.Message):
-    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores", "use_shortlist", "repetition_penalty", "no_repeat_ngram_size", "min_output_tokens", "suppress", "patience", "sampling", "end_loops", "return_alternatives", "min_alternative_expansion_prob", "prefix_bias_beta", "min_length_ratio", "max_length_ratio", "coverage_penalty")
+    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "with_scores", "use_shortlist", "repetition_penalty", "no_repeat_ngram_size", "min_output_tokens", "suppress", "patience", "sampling", "end_loops", "return_alternatives", "min_alternative_expansion_prob", "prefix_bias_beta", "min_length_ratio", "max_length_ratio", "coverage_penalty", "exact_tokens", "ratio")
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
     NUM_HYPOTHESES_FIELD_NUMBER: _ClassVar[int]
     LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
@@ -187,6 +187,8 @@ class DecodingOptions(_message.Message):
     MIN_LENGTH_RATIO_FIELD_NUMBER: _ClassVar[int]
     MAX_LENGTH_RATIO_FIELD_NUMBER: _ClassVar[int]
     COVERAGE_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    EXACT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    RATIO_FIELD_NUMBER: _ClassVar[int]
     beam_size: int
     num_hypotheses: int
     length_penalty: float
@@ -206,7 +208,9 @@ class DecodingOptions(_message.Message):
     min_length_ratio: float
     max_length_ratio: float
     coverage_penalty: float
-    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., with_scores: _Optional[bool] = ..., use_shortlist: _Optional[bool] = ..., repetition_penalty: _Optional[float] = ..., no_repeat_ngram_size: _Optional[int] = ..., min_output_tokens: _Optional[int] = ..., suppress: _Optional[_Iterable[str]] = ..., patience: _Optional[float] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., end_loops: _Optional[bool] = ..., return_alternatives: _Optional[bool] = ..., min_alternative_expansion_prob: _Optional[float] = ..., prefix_bias_beta: _Optional[float] = ..., min_length_ratio: _Optional[float] = ..., max_length_ratio: _Optional[float] = ..., coverage_penalty: _Optional[float] = ...) -> None: ...
+    exact_tokens: int
+    ratio: float
+    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., with_scores: _Optional[bool] = ..., use_shortlist: _Optional[bool] = ..., repetition_penalty: _Optional[float] = ..., no_repeat_ngram_size: _Optional[int] = ..., min_output_tokens: _Optional[int] = ..., suppress: _Optional[_Iterable[str]] = ..., patience: _Optional[float] = ..., sampling: _Optional[_Union[Sampling, _Mapping]] = ..., end_loops: _Optional[bool] = ..., return_alternatives: _Optional[bool] = ..., min_alternative_expansion_prob: _Optional[float] = ..., prefix_bias_beta: _Optional[float] = ..., min_length_ratio: _Optional[float] = ..., max_length_ratio: _Optional[float] = ..., coverage_penalty: _Optional[float] = ..., exact_tokens: _Optional[int] = ..., ratio: _Optional[float] = ...) -> None: ...
 
 class Sampling(_message.Message):
     __slots__ = ("top_k", "top_p", "temperature", "seed")
@@ -529,7 +533,7 @@ class ListModelsResponse(_message.Message):
     def __init__(self, models: _Optional[_Iterable[_Union[ModelInfo, _Mapping]]] = ..., pivot_language_codes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ModelInfo(_message.Message):
-    __slots__ = ("name", "version", "variant", "language_pairs", "max_beam_size", "max_source_tokens", "max_target_tokens", "has_shortlist", "source_language_codes", "target_language_codes", "has_alignment", "has_confidence")
+    __slots__ = ("name", "version", "variant", "language_pairs", "max_beam_size", "max_source_tokens", "max_target_tokens", "has_shortlist", "source_language_codes", "target_language_codes", "has_alignment", "has_confidence", "family", "has_length_control", "max_length_ratio")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     VARIANT_FIELD_NUMBER: _ClassVar[int]
@@ -542,6 +546,9 @@ class ModelInfo(_message.Message):
     TARGET_LANGUAGE_CODES_FIELD_NUMBER: _ClassVar[int]
     HAS_ALIGNMENT_FIELD_NUMBER: _ClassVar[int]
     HAS_CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    HAS_LENGTH_CONTROL_FIELD_NUMBER: _ClassVar[int]
+    MAX_LENGTH_RATIO_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: str
     variant: str
@@ -554,7 +561,10 @@ class ModelInfo(_message.Message):
     target_language_codes: _containers.RepeatedScalarFieldContainer[str]
     has_alignment: bool
     has_confidence: bool
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., variant: _Optional[str] = ..., language_pairs: _Optional[_Iterable[_Union[LanguagePair, _Mapping]]] = ..., max_beam_size: _Optional[int] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., has_shortlist: _Optional[bool] = ..., source_language_codes: _Optional[_Iterable[str]] = ..., target_language_codes: _Optional[_Iterable[str]] = ..., has_alignment: _Optional[bool] = ..., has_confidence: _Optional[bool] = ...) -> None: ...
+    family: str
+    has_length_control: bool
+    max_length_ratio: float
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., variant: _Optional[str] = ..., language_pairs: _Optional[_Iterable[_Union[LanguagePair, _Mapping]]] = ..., max_beam_size: _Optional[int] = ..., max_source_tokens: _Optional[int] = ..., max_target_tokens: _Optional[int] = ..., has_shortlist: _Optional[bool] = ..., source_language_codes: _Optional[_Iterable[str]] = ..., target_language_codes: _Optional[_Iterable[str]] = ..., has_alignment: _Optional[bool] = ..., has_confidence: _Optional[bool] = ..., family: _Optional[str] = ..., has_length_control: _Optional[bool] = ..., max_length_ratio: _Optional[float] = ...) -> None: ...
 
 class DetectLanguagesRequest(_message.Message):
     __slots__ = ("contents", "mime_type")

@@ -25,6 +25,8 @@ _FIELDS: tuple[Any, ...] = (
     "min_length_ratio",
     "max_length_ratio",
     "coverage_penalty",
+    "exact_tokens",
+    "ratio",
 )
 _SAMPLING_FIELDS: tuple[Any, ...] = ("top_k", "top_p", "temperature", "seed")
 

@@ -11,6 +11,7 @@ from server.access.tenants import Priority, Tenant
 from server.api.decoding_messages import read_decoding
 from server.api.sentence_messages import FINISH_REASONS, kept_parts, sentence_message, sentence_messages
 from server.api.term_messages import read_glossary, term_messages, used_glossaries
+from server.bundle.family import max_length_ratio
 from server.decoding.result import Timings
 from server.errors import Code, InvalidRequest, TranslationError
 from server.models.model import ServedModel
@@ -166,6 +167,9 @@ def model_info(model: ServedModel) -> pb.ModelInfo:
         target_language_codes=manifest.target_codes,
         has_alignment=manifest.alignment is not None,
         has_confidence=manifest.confidence is not None,
+        family=manifest.family,
+        has_length_control=max_length_ratio(manifest) > 0,
+        max_length_ratio=max_length_ratio(manifest),
     )
 
 

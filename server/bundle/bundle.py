@@ -71,7 +71,7 @@ def open_bundle(directory: Path, variant: str | None = None) -> Bundle:
     faults = []
     for name in variants:
         variant_files = manifest.variants[name]
-        needed = needed_files(name, variant_files.has_shortlist, manifest.states)
+        needed = needed_files(name, variant_files.has_shortlist, manifest.states, manifest.family)
         missing = needed - variant_files.files.keys()
         faults += [f"{directory / MANIFEST_FILE}: variants.{name}.files lacks {file}" for file in sorted(missing)]
     contents = {}

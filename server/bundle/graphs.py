@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 from server.bundle.states import FIXED, State
 from server.bundle.variants import VARIANTS
 
+TRANSFORMER, ONE_PASS = FAMILIES = ("transformer", "one_pass")  # of networks: by steps, or all words at once
+
 ENCODER_FILE = "encoder.onnx"
+ONE_PASS_FILE = "one_pass.onnx"  # of a network that writes all words at once: its only graph
 # For variants whose caches are on the device, see `server.runtime.device_decoder`; the second one for fixed states.
 COPY_ROWS_FILE, COPY_STATES_FILE = "copy_rows.onnx", "copy_states.onnx"
 ALIGNER_FILE = "aligner.onnx"  # optional: what finished translations attended to
@@ -20,6 +23,8 @@ EMBEDDING = "embedding"  # the rows of the output projection [vocab_size, d_mode
 
 ENCODER_NAMES = ("source_ids", "source_lengths")
 ALIGNER_INPUTS, ATTENTION_OUTPUT = ("target_ids", "slots", "source_lengths"), "attention"  # beside cross caches
+ONE_PASS_NAMES = ("source_ids", "source_lengths", "top_k", "with_log_probs")  # inputs of `ONE_PASS_FILE`
+ONE_PASS_OUTPUTS = ("top_ids", "top_log_probs", "blank_log_probs")
 CONTROL_NAMES = ("input_ids", "past_lengths", "source_lengths", "self_total", "source_total", "top_k", "with_log_probs")
 SLOT_NAMES = ("slot_rows", "row_places")  # inputs of steps whose rows share slots: see `server.runtime.slots`
 SHORTLIST_NAMES = ("shortlist_weight", "shortlist_ids", "candidates")  # of steps with one: `server.runtime.columns`
@@ -27,6 +32,7 @@ CHOSEN_NAMES = ("top_ids", "top_log_probs")  # outputs of any step
 LOGITS, PRODUCTS = "logits", "products"  # what a step projects to: all tokens, or a shortlist's columns
 
 MAX_BEAM_SIZE = 16  # of any bundle: a step returns at most twice as many best tokens
+UPSAMPLING = 2  # positions of each source token in a one-pass network, each of which writes a token or a blank
 SLOT_ROWS = 4  # most rows that share a slot; a wider beam has several slots
 COLUMNS = 1024  # of a shortlist's weight, in a block: sums of more would not stay in a processor's cache
 CANDIDATES = 512  # a row's places for candidates grow by so many, so that shapes seldom change
@@ -72,8 +78,10 @@ def step_forms(variant: str, has_shortlist: bool) -> list[StepForm]:
     return [StepForm(*form) for form in itertools.product(shortlists, (False, True))]
 
 
-def needed_files(variant: str, has_shortlist: bool, states: Sequence[State]) -> set[str]:
-    """Returns the names of the files that a variant consists of; `states` are the manifest's."""
+def needed_files(variant: str, has_shortlist: bool, states: Sequence[State], family: str = TRANSFORMER) -> set[str]:
+    """Returns the names of the files that a variant consists of; `states` and `family` are the manifest's."""
+    if family == ONE_PASS:
+        return {ONE_PASS_FILE, WEIGHTS_FILE}
     files = {ENCODER_FILE, WEIGHTS_FILE, *(form.file for form in step_forms(variant, has_shortlist))}
     if VARIANTS[variant].is_on_device:
         files |= {COPY_ROWS_FILE, COPY_STATES_FILE} if has_fixed(states) else {COPY_ROWS_FILE}

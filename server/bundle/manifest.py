@@ -13,14 +13,14 @@ import numpy as np
 from server.bundle.alignment import Alignment
 from server.bundle.confidence import Confidence
 from server.bundle.files import FileFacts
-from server.bundle.graphs import HALVES_FILE
+from server.bundle.graphs import HALVES_FILE, ONE_PASS, TRANSFORMER
 from server.bundle.languages import Ids, LanguagePair, Languages
 from server.bundle.masking import Masking
 from server.bundle.states import State
 from server.bundle.variant_files import Variant
 from server.decoding.options import DecodingOptions, SearchRules
 
-REVISION = 11  # raised whenever a reader of the previous revision could not read a new bundle
+REVISION = 12  # raised whenever a reader of the previous revision could not read a new bundle
 MANIFEST_FILE = "manifest.json"
 SEAL_FILE = "manifest.json.sha256"  # what `sha256sum manifest.json` prints
 SHORTLIST_FILE = "shortlist.npz"  # optional: see `server.bundle.shortlist`
@@ -134,6 +134,7 @@ class Manifest:
     Attributes:
         revision: of the format, `REVISION` for what is exported.
         name, version: of the model, unless the folders of `--models` have others.
+        family: of the network: "transformer", which writes a token at a time, or "one_pass", all at once.
         language_pairs, languages: what it translates; exactly one of them says so.
         dimensions, special_ids, limits: facts of the network.
         states: what a decoder step keeps of each row.
@@ -155,6 +156,7 @@ class Manifest:
     revision: int
     name: str
     version: str
+    family: str = TRANSFORMER
     language_pairs: tuple[LanguagePair, ...] = ()
     languages: Languages | None = None
     dimensions: Dimensions
@@ -174,6 +176,11 @@ class Manifest:
     training: dict[str, Any] = field(default_factory=dict)
     quality: dict[str, Any] = field(default_factory=dict)
     parity: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_one_pass(self) -> bool:
+        """Whether the network writes all words of a translation at once."""
+        return self.family == ONE_PASS
 
     @property
     def source_codes(self) -> tuple[str, ...]:
@@ -263,7 +270,8 @@ class Manifest:
         """Returns what a position takes that `LaneLimits` count, in bytes, on average over source and target.
 
         One of the source takes a key and a value of each layer; at least every other one is of the target. One of a
-        window counts as if there were no bound.
+        window counts as if there were no bound. A one-pass network has no caches: it counts as if it had some, which
+        stand for what its runs take.
         """
         sizes, dtype = self.dimensions, self.variants[variant].dtype
         of_source = 2 * sizes.decoder_layers * sizes.num_heads * sizes.head_dim * np.dtype(dtype).itemsize

@@ -11,6 +11,7 @@ from typing import Any
 
 from server.bundle.codes import canonical_code
 from server.bundle.confidence import Confidence
+from server.bundle.family import family_faults
 from server.bundle.files import read_file
 from server.bundle.graphs import ALIGNER_FILE, MAX_BEAM_SIZE
 from server.bundle.languages import Ids
@@ -102,7 +103,7 @@ def parse_manifest(data: bytes) -> Manifest:
 
 
 def _check_manifest(manifest: Manifest) -> list[str]:
-    faults = [*_check_sizes(manifest), *state_faults(manifest.states)]
+    faults = [*_check_sizes(manifest), *state_faults(manifest.states), *family_faults(manifest)]
     faults += [*_check_search(manifest), *_check_languages(manifest)]
     names = [manifest.name, manifest.version, *manifest.source_codes, *manifest.target_codes]
     if not all(name.isprintable() and 0 < len(name) <= _MAX_NAME_CHARACTERS for name in names):

@@ -81,6 +81,9 @@ class DecodingOptions:
             0 to 10; None for no upper bound. See `of_source`.
         coverage_penalty: times the logarithms of what source tokens are attended to too little, 0 to 10.
         end_loops: whether beams that repeat themselves more often than the source end; see `LoopWatch`.
+        exact_tokens: how many target tokens a translation of a one-pass network has, eos not counted, at least 1; None
+            for as many as it would have.
+        ratio: the same, as times the source tokens, eos not counted either; at most one of the two is given.
     """
 
     beam_size: int = 4
@@ -109,6 +112,8 @@ class DecodingOptions:
     max_length_ratio: float | None = None
     coverage_penalty: float = 0.0
     end_loops: bool = False
+    exact_tokens: int | None = None
+    ratio: float | None = None
 
     @property
     def needs_log_probs(self) -> bool:
@@ -130,6 +135,12 @@ class DecodingOptions:
             or bool(self.suppressed)
             or self.uses_log_probs
         )
+
+    def length(self, num_tokens: int) -> int | None:
+        """Returns how many target tokens are asked for with a source of so many, without eos; None for any number."""
+        if self.ratio is not None:
+            return max(1, math.floor(self.ratio * num_tokens + 0.5))
+        return self.exact_tokens
 
     @property
     def uses_log_probs(self) -> bool:

@@ -69,6 +69,11 @@ class CostModel:
         guess = self.step_seconds(self._max_rows) / self._max_rows
         self._row_step_seconds.add(guess if full_seconds is None else min(full_seconds, most) / rows)
 
+    @property
+    def steps_per_token(self) -> float:
+        """Steps that a sentence takes for each source token, on average."""
+        return self._steps_per_token.value
+
     def observe_sentence(self, source_tokens: int, steps: int) -> None:
         """Notes how many steps a sentence took."""
         self._steps_per_token.add(steps / source_tokens)
@@ -108,7 +113,7 @@ class CostModel:
         """Returns the steps that a sentence takes; its tokens include eos."""
         if options.given_target is not None:
             return len(options.forced_prefix) + len(options.given_target)
-        steps = max(1.0, source_tokens * self._steps_per_token.value)
+        steps = max(1.0, source_tokens * self.steps_per_token)
         return steps if options.max_output_tokens is None else min(steps, options.max_output_tokens)
 
     def demand(self, source_tokens: Iterable[int], options: DecodingOptions) -> Demand:
@@ -119,5 +124,5 @@ class CostModel:
         """Returns what texts of so many characters ask that have not been split yet."""
         tokens = [length * self._tokens_per_character.value for length in lengths]
         longest = self.steps(math.ceil(min(max(tokens, default=0.0), _LONG_TOKENS)), options)
-        work = sum(tokens) * self._steps_per_token.value * options.num_rows
+        work = sum(tokens) * self.steps_per_token * options.num_rows
         return Demand(work, longest, options.num_rows, sum(math.ceil(each / _USUAL_TOKENS) for each in tokens))

@@ -19,11 +19,10 @@ from math import inf
 from server.bundle.manifest import Manifest
 from server.decoding.options import BEHIND_PREFIX, DecodingOptions, default_max_tokens
 from server.decoding.result import Result
-from server.decoding.searches import new_search
 from server.engine.cores import Cores, Gate
-from server.engine.cost import CostModel
 from server.engine.dispatch import Dispatch
 from server.engine.failing import fail
+from server.engine.families import FAMILIES
 from server.engine.flow import ANYONE, Flow
 from server.engine.lane import Lane, LaneState
 from server.engine.limits import EngineLimits
@@ -59,13 +58,15 @@ class Engine:
         self._manifest = manifest
         self._placeholder_ids = frozenset(placeholder_ids)
         self._metrics = metrics
-        self._limits = limits
+        family = FAMILIES[manifest.family]
+        self._new_search = family.search
+        self._limits = limits = family.limits(limits, manifest)
         self._clock = clock
-        self._cost = CostModel(limits.lane.max_rows, limits.num_lanes)
+        self._cost = family.cost(limits.lane.max_rows, limits.num_lanes)
         self._dispatch = Dispatch(limits, self._cost, clock)
         self.alarm = threading.Event()
         gate = Gate(cores or Cores(clock=clock))
-        self._new_lane = partial(Lane, runner, self._dispatch, gate, metrics, self.alarm)
+        self._new_lane = partial(Lane, runner, self._dispatch, gate, metrics, self.alarm, new_batch=family.batch)
         self.lanes = [self._new_lane() for _ in range(limits.num_lanes)]
         self._threads: dict[int, threading.Thread] = {}
         self._unwatch = metrics.watch(self._load)
@@ -183,7 +184,7 @@ class Engine:
         if num_given:
             max_tokens = max(max_tokens, num_given + BEHIND_PREFIX)
         has_none = self._placeholder_ids.isdisjoint(source_ids)
-        search = new_search(
+        search = self._new_search(
             options,
             max_tokens=min(len(options.forced_prefix) + max_tokens, limit),
             bos_id=self._manifest.special_ids.bos,

@@ -37,6 +37,7 @@ class Lane:
     """Runs sentences of all kinds, in batches that share the lane's limits.
 
     Args:
+        new_batch: what makes its batches.
         is_proven: False for a lane that must pass a canary first.
 
     Attributes:
@@ -54,6 +55,7 @@ class Lane:
         metrics: ModelMetrics,
         alarm: threading.Event,
         *,
+        new_batch: type[Batch] = Batch,
         is_proven: bool = True,
     ) -> None:
         self._dispatch = dispatch
@@ -64,7 +66,7 @@ class Lane:
         self._alarm = alarm
         self.faults = Faults(metrics, alarm)
         self._foreground, self._background = (
-            [Batch(kind, runner, dispatch, metrics, self.faults) for kind in StepKind] for _ in range(2)
+            [new_batch(kind, runner, dispatch, metrics, self.faults) for kind in StepKind] for _ in range(2)
         )
         self._batches = self._foreground + self._background
         self._owed_seconds = 0.0  # of the background's last step, that it has not earned yet

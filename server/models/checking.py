@@ -24,7 +24,7 @@ from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
-    from server.runtime.runner import DeviceRunner, HostRunner
+    from server.runtime.runner import NetworkRunner
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,10 @@ def check_bundle(directory: Path, settings: Settings, metrics: Metrics, variant:
         model = start_model(bundle, each, runner, settings, metrics)
         try:
             for options in _every_step(model):
-                _translate(model, options)
+                _translate(model, options, manifest.golden.source_ids)
+            if manifest.is_one_pass:  # a run of the longest source has all positions that there are
+                longest = (manifest.special_ids.eos,) * manifest.limits.max_source_tokens
+                _translate(model, manifest.golden_options(), longest)
         finally:
             model.stop()
         yield f"{each}: passes the golden sentence, every kind of step, and the longest sentences"
@@ -71,16 +74,17 @@ def _every_step(model: Model) -> Iterator[DecodingOptions]:
             yield dataclasses.replace(golden, beam_size=beam_size, with_alignment=has_alignment)
 
 
-def _translate(model: Model, options: DecodingOptions) -> None:
+def _translate(model: Model, options: DecodingOptions, source_ids: tuple[int, ...]) -> None:
     try:
-        (future,) = model.engine.submit([model.manifest.golden.source_ids], options)
+        (future,) = model.engine.submit([source_ids], options)
         future.result(_TIMEOUT_SECONDS)
     except (TranslationError, TimeoutError) as error:
-        message = f"{model.variant}: translating with {options} failed: {reason_of(error)}"
+        number = len(source_ids)
+        message = f"{model.variant}: translating {number} tokens with {options} failed: {reason_of(error)}"
         raise BundleError([message]) from error
 
 
-def _check_positions(runner: "HostRunner | DeviceRunner", manifest: Manifest, variant: str) -> None:
+def _check_positions(runner: "NetworkRunner", manifest: Manifest, variant: str) -> None:
     """Encodes the longest source, and takes the last step of the longest target. Beyond the positions both fail."""
     limits, sizes = manifest.limits, manifest.dimensions
     ids = np.full((1, limits.max_source_tokens), manifest.special_ids.eos, np.int64)

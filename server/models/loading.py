@@ -35,7 +35,7 @@ from server.telemetry.model_metrics import ModelMetrics
 from server.text.characters import Characters
 
 if TYPE_CHECKING:
-    from server.runtime.runner import DeviceRunner, HostRunner
+    from server.runtime.runner import NetworkRunner
 
 logger = logging.getLogger(__name__)
 
@@ -117,9 +117,7 @@ def bundle_faults(settings: Settings) -> list[str]:
     return []
 
 
-def open_network(
-    bundle: Bundle, variant: str, settings: Settings, share: Share | None = None
-) -> "HostRunner | DeviceRunner":
+def open_network(bundle: Bundle, variant: str, settings: Settings, share: Share | None = None) -> "NetworkRunner":
     """Loads the graphs of a variant. Raises as `open_runner` does, and SettingsError for what does not fit."""
     # Only here: without the extra there is no onnxruntime, and `can_use_cuda` has said so better.
     from server.runtime.providers import check_provider  # noqa: PLC0415
@@ -139,7 +137,7 @@ def open_network(
 def start_model(
     bundle: Bundle,
     variant: str,
-    runner: "HostRunner | DeviceRunner",
+    runner: "NetworkRunner",
     settings: Settings,
     metrics: Metrics,
     share: Share | None = None,

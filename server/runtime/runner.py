@@ -19,6 +19,7 @@ from server.runtime.device_turns import device_turn, taking_turns
 from server.runtime.graph_faults import refuse, shortlist_faults
 from server.runtime.host_decoder import HostDecoder
 from server.runtime.kv_cache import KVCache
+from server.runtime.one_pass import OnePassRunner
 from server.runtime.onnx_runtime_errors import telling_failures_apart
 from server.runtime.sessions import Lender, Sessions
 
@@ -184,6 +185,9 @@ class DeviceRunner:
         decoder.prepare()
 
 
+NetworkRunner = HostRunner | DeviceRunner | OnePassRunner
+
+
 def open_runner(
     bundle: Bundle,
     variant: str,
@@ -193,7 +197,7 @@ def open_runner(
     lend: Lender | None = None,
     max_encode_tokens: int = 0,
     arena_bytes: int = 0,
-) -> HostRunner | DeviceRunner:
+) -> NetworkRunner:
     """Loads the graphs of a variant, its steps when they are first needed.
 
     Args:
@@ -211,6 +215,8 @@ def open_runner(
         SettingsError: the device's execution provider is not there.
     """
     alone = num_threads if num_threads_alone is None else num_threads_alone
+    if bundle.manifest.is_one_pass:
+        return OnePassRunner(bundle, variant, num_threads, alone, lend)
     sessions = Sessions(bundle, variant, device, num_threads, alone, lend, arena_bytes)
     if VARIANTS[variant].is_on_device:
         return DeviceRunner(bundle, device, sessions, max_encode_tokens)

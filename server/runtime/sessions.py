@@ -35,6 +35,9 @@ from server.bundle.graphs import (
     EMBEDDING,
     ENCODER_FILE,
     ENCODER_NAMES,
+    ONE_PASS_FILE,
+    ONE_PASS_NAMES,
+    ONE_PASS_OUTPUTS,
     PLAIN_STEP,
     WEIGHTS_FILE,
     StepForm,
@@ -105,7 +108,7 @@ class Sessions:
             else lend(bundle.read(f"{variant}/{PLAIN_STEP.file}"))[EMBEDDING]
         )
         self._lent: list[onnxruntime.OrtValue] = []  # sessions do not own what they are given
-        graphs = _Graphs(bundle, variant, device, weights, lend, self._lent, arena_bytes)
+        graphs = Graphs(bundle, variant, device, weights, lend, self._lent, arena_bytes)
         self.states, self.cross_names = bundle.manifest.states, cache_names("cross", sizes.decoder_layers)
         self.cache_outputs = cache_outputs(self.states, sizes.decoder_layers)
         self.copy_rows = self.copy_states = None
@@ -115,7 +118,7 @@ class Sessions:
                 self.copy_states = graphs.load_copy(COPY_STATES_FILE, num_threads, len(self.states))
         self._num_threads = {False: num_threads, True: num_threads_alone}  # by whether a lane is alone
         self._forms = step_forms(variant, bundle.manifest.variants[variant].has_shortlist)
-        self._graphs: _Graphs | None = graphs  # until every step is loaded
+        self._graphs: Graphs | None = graphs  # until every step is loaded
         self._steps: dict[tuple[StepForm, int], onnxruntime.InferenceSession] = {}
         alignment = bundle.manifest.alignment
         self.aligner_caches = [] if alignment is None else aligner_caches(alignment.last_layer)
@@ -162,8 +165,8 @@ class Sessions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Graphs:
-    """Graphs of a variant, to be loaded with its weights."""
+class Graphs:
+    """Graphs of a variant, to be loaded with its weights; `lent` keeps what sessions do not own."""
 
     bundle: Bundle
     variant: str
@@ -174,14 +177,17 @@ class _Graphs:
     arena_bytes: int
 
     def path(self, file: str) -> Path:
+        """Returns where a graph is."""
         return self.bundle.directory / self.variant / file
 
     def load_encoder(self, num_threads: int) -> onnxruntime.InferenceSession:
+        """Loads the encoder."""
         # Of CUDA's attention kernels the plain ones (16): they alone mind the lengths of a batch on every GPU, and
         # need no plan for each shape.
         return self.load(ENCODER_FILE, num_threads, **self._arena_limit(2 / 3), sdpa_kernel="16")
 
     def load_step(self, form: StepForm, num_threads: int) -> onnxruntime.InferenceSession:
+        """Loads a decoder step."""
         # Flash attention, or on a Turing the memory-efficient one (1 + 2). Unasked, ONNX Runtime takes cuDNN's from
         # compute capability 9.0 on, which plans for each shape: what runs on one GPU is to run on all.
         limit = self._arena_limit(1 / 3)
@@ -193,11 +199,19 @@ class _Graphs:
         return session
 
     def load_aligner(self, num_threads: int, caches: list[str]) -> onnxruntime.InferenceSession:
+        """Loads the aligner, which reads these caches."""
         session = self.load(ALIGNER_FILE, num_threads)
         refuse(self.path(ALIGNER_FILE), tensor_faults(session, [*ALIGNER_INPUTS, *caches], [ATTENTION_OUTPUT]))
         return session
 
+    def load_one_pass(self, num_threads: int) -> onnxruntime.InferenceSession:
+        """Loads the graph of a one-pass network."""
+        session = self.load(ONE_PASS_FILE, num_threads)
+        refuse(self.path(ONE_PASS_FILE), tensor_faults(session, list(ONE_PASS_NAMES), list(ONE_PASS_OUTPUTS)))
+        return session
+
     def load_copy(self, file: str, num_threads: int, num_tensors: int) -> onnxruntime.InferenceSession:
+        """Loads a graph that copies rows of so many tensors."""
         session = self.load(file, num_threads)
         refuse(self.path(file), tensor_faults(session, *copy_rows_names(num_tensors)))
         return session
@@ -206,6 +220,7 @@ class _Graphs:
         return {"gpu_mem_limit": str(int(share * self.arena_bytes))} if self.arena_bytes else {}
 
     def load(self, file: str, num_threads: int, **provider_options: str) -> onnxruntime.InferenceSession:
+        """Loads a graph. Raises BundleError if it is at fault, and SettingsError if the device is."""
         graph = self.bundle.read(f"{self.variant}/{file}")
         dtype, size = self.bundle.manifest.variants[self.variant].dtype, len(self.weights)
         refuse(self.path(file), content_faults(graph, dtype, size if self.lend is None else None))

@@ -20,6 +20,7 @@ from server.text.masking import Masker
 from server.text.own_parts import own_parts
 from server.text.source import SourceSentence
 from server.text.splitter import SplitRules
+from server.translation.family_rules import check_family, check_output, obeyed_formality
 from server.translation.formality import check_formality
 from server.translation.languages import choose_languages
 from server.translation.leg_glossary import choose_glossary
@@ -165,14 +166,14 @@ def borrow_legs(
     leg = _leg(decoding, last, models, beam_size)
     read = check_mime_type(request, leg.options.num_hypotheses)
     glossary = choose_glossary(request, leg.model, leg.options, leg.pair, legs[0].pair if legs else leg.pair)
-    always, to_reader = check_formality(
-        request.formality, leg.options, leg.model.tokenizer, leg.pair, is_only=not before
-    )
+    formality = obeyed_formality(request.formality, leg.model.manifest)
+    always, to_reader = check_formality(formality, leg.options, leg.model.tokenizer, leg.pair, is_only=not before)
     leg = replace(leg, options=replace(leg.options, suppressed=leg.options.suppressed + always), to_reader=to_reader)
     if before:
         first, second = (replace(each, is_only=False, text=request.text) for each in [*legs, leg])
         return replace(first, read=read), second
     # Words are not aligned over a language between, and nobody has calibrated two models together.
+    check_output(request, leg.model.manifest)
     return (
         replace(
             leg,
@@ -189,13 +190,15 @@ def _leg(decoding: DecodingRequest, planned: PlannedLeg, models: Mapping[str, Mo
     model, pair = models[planned.manifest.name], planned.pair
     if model.manifest is not planned.manifest:  # another version, or loaded again since: the borrowed model decides
         pair = choose_languages(model.manifest, planned.source, planned.target)
+    defaults = _default_options(model.manifest, pair, beam_size)
     options = check_decoding(
         decoding,
-        _default_options(model.manifest, pair, beam_size),
+        defaults,
         model.manifest.limits,
         has_shortlist=model.has_shortlist,
         least_tokens=1 + model.manifest.search.forced_eos,
     )
+    check_family(decoding, options, defaults, model.manifest)
     options = check_steering(options, decoding.suppress, model.tokenizer, model.manifest.name)
     if options.coverage_penalty > 0:
         check_alignment(model.manifest.alignment, "decoding.coverage_penalty", "0")
@@ -209,5 +212,5 @@ def _default_options(manifest: Manifest, pair: LanguagePair, beam_size: int) -> 
         beam_size=min(beam_size, manifest.limits.max_beam_size),
         length_penalty=manifest.search.length_penalty,
         forced_prefix=pair.target_prefix,
-        end_loops=True,
+        end_loops=not manifest.is_one_pass,
     )

@@ -6,6 +6,7 @@ from functools import partial
 from server.errors import DeadlineExceeded, InvalidRequest
 from server.text.source import Given, SourceSentence, SplitText
 from server.text.splitter import IsOver, Splitter
+from server.translation.family_rules import check_scoring
 from server.translation.legs import Leg
 from server.translation.request import TranslationRequest
 from server.translation.routes import Routes, TextRoute
@@ -42,9 +43,11 @@ async def encode_pairs(
         deadline: instant of `time.monotonic`.
 
     Raises:
+        InvalidRequest: the model cannot score given translations.
         Overloaded: too much text is being split or encoded already.
         DeadlineExceeded: the deadline passed.
     """
+    check_scoring(leg.model.manifest)
     num_characters = sum(map(len, sources)) + sum(map(len, targets))
     return await splitter.work(num_characters, partial(_encode, sources, targets, leg), deadline)
 

@@ -97,7 +97,7 @@ def check_prefixes(request: TranslationRequest, legs: Sequence[Leg]) -> None:
         raise InvalidRequest("target_prefixes", "must be empty for texts with markup")
     if len(legs) > 1:
         raise InvalidRequest("target_prefixes", "must be empty for texts that go over a language between")
-    if not legs[0].model.tokenizer.has_forms:
+    if not legs[0].model.tokenizer.has_forms or legs[0].model.manifest.is_one_pass:
         name = legs[0].model.manifest.name
         raise InvalidRequest("target_prefixes", f"must be empty: the model {name} cannot be told any")
 

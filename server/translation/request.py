@@ -19,6 +19,8 @@ _OF_LAST = (  # options of the last of two models
     "return_alternatives",
     "min_alternative_expansion_prob",
     "prefix_bias_beta",
+    "exact_tokens",
+    "ratio",
 )
 
 
@@ -56,6 +58,8 @@ class DecodingRequest:
     patience: float | None = None
     sampling: Sampling | None = None
     end_loops: bool | None = None
+    exact_tokens: int | None = None
+    ratio: float | None = None
     suppress: Sequence[str] = ()
 
     def passed_on(self) -> "DecodingRequest":

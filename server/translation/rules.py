@@ -202,7 +202,7 @@ def check_glossary(manifest: Manifest, has_forms: bool, options: DecodingOptions
         raise InvalidRequest("glossary", f"must be empty with decoding.{name}")
     if not is_only:
         raise InvalidRequest("glossary", "must be empty for texts that go over a language between")
-    if not has_forms or manifest.limits.max_beam_size == 1:
+    if not has_forms or manifest.limits.max_beam_size == 1 or manifest.is_one_pass:
         raise InvalidRequest("glossary", f"must be empty: the model {manifest.name} cannot be told terms")
 
 

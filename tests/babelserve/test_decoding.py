@@ -32,6 +32,13 @@ def test_every_field_of_the_contract_is_an_option() -> None:
     assert fields <= TranslateOptions.__annotations__.keys()
 
 
+def test_a_length_is_given_in_one_way() -> None:
+    assert decoding_options({"exact_tokens": 5}).WhichOneof("length") == "exact_tokens"
+    assert decoding_options({"ratio": 0.5, "exact_tokens": None}).ratio == 0.5
+    with pytest.raises(InvalidRequest, match=r"decoding\.ratio: must be left out with exact_tokens"):
+        translate_request(["a"], "de", exact_tokens=5, ratio=0.5)
+
+
 @pytest.mark.parametrize("option", ["suppress", "target_prefixes"])
 @pytest.mark.parametrize("phrases", ["word", b"word", 5, {"word"}])
 def test_phrases_are_a_sequence(option: str, phrases: Any) -> None:

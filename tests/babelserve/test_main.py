@@ -213,7 +213,7 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
     flags += ["--non-splitting-tags", "b", "--only-named-split", "--repair-xml"]
     flags += ["--target-prefix", "Das -", "--prefix-bias-beta", "0.5"]
     flags += ["--return-alternatives", "--min-alternative-expansion-prob", "0.25", "--coverage-penalty", "0.125"]
-    flags += ["--min-length-ratio", "0.75", "--max-length-ratio", "1.5"]
+    flags += ["--min-length-ratio", "0.75", "--max-length-ratio", "1.5", "--exact-tokens", "9"]
 
     assert (
         translate(server, *flags, "--priority", "low", "--traffic-key", "user-7", "--formality", "more", "a").returncode
@@ -244,6 +244,6 @@ def test_every_option_of_a_translation_has_its_flag(server: ScriptedServer, serv
     assert (list(asked.target_prefixes), list(plain.target_prefixes)) == (["Das -"], [])
     assert (decoding.return_alternatives, decoding.min_alternative_expansion_prob) == (True, 0.25)
     assert (decoding.prefix_bias_beta, decoding.coverage_penalty) == (0.5, 0.125)
-    assert (decoding.min_length_ratio, decoding.max_length_ratio) == (0.75, 1.5)
+    assert (decoding.min_length_ratio, decoding.max_length_ratio, decoding.exact_tokens) == (0.75, 1.5, 9)
     assert not plain.HasField("glossary")
     assert plain.decoding == translation_pb2.DecodingOptions()

@@ -13,7 +13,7 @@ from export.alignment import Translated, choose_heads, sure_links
 from export.probe_bundle import write_manifest
 from server.bundle.alignment import Head
 from server.bundle.bundle import Bundle, open_bundle
-from server.runtime.runner import open_runner
+from tests.runners import open_host_runner
 
 NUM_LAYERS, NUM_HEADS = 2, 3
 WORDS = range(10, 40)
@@ -85,7 +85,7 @@ def test_every_variant_of_an_export_has_an_aligner(tiny_bundle: Bundle) -> None:
     assert alignment is not None
     assert 1 <= len(alignment.heads) <= 4
     assert all("aligner.onnx" in variant.files for variant in tiny_bundle.manifest.variants.values())
-    assert open_runner(tiny_bundle, "cpu-int8", "cpu").sessions.aligner_caches[0] == "cross_key.0"
+    assert open_host_runner(tiny_bundle, "cpu-int8").sessions.aligner_caches[0] == "cross_key.0"
 
 
 def test_a_bundle_without_alignment_is_served(tiny_bundle: Bundle, tmp_path: Path) -> None:
@@ -93,4 +93,4 @@ def test_a_bundle_without_alignment_is_served(tiny_bundle: Bundle, tmp_path: Pat
     old = Bundle(directory=tmp_path / "old", manifest=dataclasses.replace(tiny_bundle.manifest, alignment=None))
     write_manifest(old, old.manifest)
 
-    assert open_runner(open_bundle(old.directory), "cpu-int8", "cpu").sessions.aligner_caches == []
+    assert open_host_runner(open_bundle(old.directory), "cpu-int8").sessions.aligner_caches == []

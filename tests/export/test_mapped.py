@@ -13,6 +13,7 @@ from server.bundle.graphs import EMBEDDING, ENCODER_FILE, PLAIN_STEP, WEIGHTS_FI
 from server.bundle.variants import VARIANTS
 from server.runtime.runner import open_runner
 from tests.export.memory import resident_bytes
+from tests.runners import open_host_runner
 
 
 def drafted(bundle: Bundle, variant: str, directory: Path) -> Bundle:
@@ -54,7 +55,7 @@ def test_a_runner_encodes_the_same_with_them(tiny_bundle: Bundle, variant: str, 
 def test_sessions_have_no_copy_of_them(tiny_bundle: Bundle, tmp_path: Path) -> None:
     draft = drafted(tiny_bundle, "cpu-fp32", tmp_path)
     mapped = MappedWeights(draft.directory / "cpu-fp32")
-    sessions = open_runner(draft, "cpu-fp32", "cpu", lend=mapped).sessions
+    sessions = open_host_runner(draft, lend=mapped).sessions
     sessions.step_session(StepForm(shares_slots=True))
 
     weights = mapped(tiny_bundle.read(f"cpu-fp32/{PLAIN_STEP.file}"))

@@ -10,11 +10,12 @@ import torch
 
 from export.calibrate import calibrate_one_pass
 from export.files import save_graphs
-from export.one_pass import ONE_PASS_FILE, one_pass_graph
+from export.one_pass import one_pass_graph
 from export.quantize import linear_inputs, quantize_graph
 from model.ctc_search import exact_length, keep_top, prefix_beam
 from model.data import pad
 from model.one_pass import OnePass
+from server.bundle.graphs import ONE_PASS_FILE
 from tests.export.conftest import Array, open_graph
 from tests.model.test_one_pass import build
 

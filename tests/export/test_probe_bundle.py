@@ -82,3 +82,16 @@ def test_references_say_how_sure_a_model_is(
     with pytest.raises(SystemExit):
         run(monkeypatch, copied, "--text", text, "--reference", reference)
     assert "--reference has 1 lines" in capsys.readouterr().err
+
+
+def test_a_one_pass_bundle_is_told_what_its_network_can_read_alone(
+    one_pass_bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "one-pass"
+    shutil.copytree(one_pass_bundle.directory, directory)
+
+    run(monkeypatch, directory)
+
+    manifest = open_bundle(directory).manifest
+    assert (manifest.alignment, manifest.confidence) == (None, None)
+    assert "aligns" not in capsys.readouterr().out

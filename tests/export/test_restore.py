@@ -133,3 +133,12 @@ def test_a_file_that_exists_is_never_touched(
     assert ended.value.code == 2
     assert "mine.pt exists already" in capsys.readouterr().err
     assert (tmp_path / "mine.pt").read_text(encoding="utf-8") == "precious"
+
+
+def test_a_network_that_writes_all_words_at_once_comes_back(
+    one_pass_checkpoint: Checkpoint, one_pass_bundle: Bundle
+) -> None:
+    restored = restore_checkpoint(one_pass_bundle.directory)
+
+    assert restored.config == one_pass_checkpoint.config
+    assert_same_weights(restored, one_pass_checkpoint.weights)

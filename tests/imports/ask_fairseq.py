@@ -22,6 +22,7 @@ from export.imports.languages import GivenLanguages
 from export.imports.report import Report
 from export.imports.subject import build_subject
 from model.search import search
+from model.transformer import Transformer
 from tests.imports import expected, fairseq
 from tests.imports.families import EXPECTED
 
@@ -54,6 +55,7 @@ def _compare(path: Path, beam_size: int, num_sentences: int) -> str:
     report.check()
     assert model is not None
     network = build_subject(model, report).model
+    assert isinstance(network, Transformer)
     rows, first = model.config.source_vocab_size or model.config.vocab_size, len(fairseq.SPECIAL)
     sentences = [sentence.source_ids for sentence in expected.read(EXPECTED / "fsmt.json.gz").sentences[:num_sentences]]
     sources = [[token if token < rows else first + token % (rows - first) for token in ids] for ids in sentences]

@@ -1,3 +1,4 @@
+import dataclasses
 from typing import Any
 
 import pytest
@@ -26,3 +27,11 @@ def test_only_what_each_model_can_say_is_asked_for(target: str, name: str | None
     assert asked["include_sentences"]
     assert asked["include_tokens"]
     assert asked["include_search"]
+
+
+def test_a_model_that_writes_all_words_at_once_is_asked_for_no_tokens() -> None:
+    at_once = dataclasses.replace(MODELS[0], family="one_pass")
+
+    asked = wishes([at_once], "de", None)
+
+    assert (asked["include_sentences"], asked["include_tokens"], asked["include_search"]) == (True, False, False)

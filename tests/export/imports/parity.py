@@ -13,6 +13,7 @@ from export.imports.subject import build_subject
 from export.manifest import draft_manifest
 from export.subject import Subject
 from model.search import SearchRules, search
+from model.transformer import Transformer
 from server.bundle.languages import LanguagePair
 from server.bundle.manifest import Manifest
 from server.bundle.tokenizer import Tokenizer
@@ -63,9 +64,10 @@ class Imported:
 
     def num_equal(self, run: Run, sentences: int) -> int:
         """Returns how many of the first sentences the oracle translates to the very ids that are expected."""
-        chosen = self.expected.sentences[:sentences]
+        chosen, model = self.expected.sentences[:sentences], self.subject.model
+        assert isinstance(model, Transformer)
         found = search(
-            self.subject.model,
+            model,
             [sentence.source_ids for sentence in chosen],
             beam_size=run.beam_size,
             length_penalty=run.length_penalty,

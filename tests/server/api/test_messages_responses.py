@@ -312,3 +312,11 @@ async def test_there_are_as_many_alternatives_as_were_found(
     (translation,) = response(job, arrived, pb.OutputOptions()).translations
 
     assert len(translation.hypotheses) == number
+
+
+def test_a_model_says_its_family_and_whether_it_obeys_lengths(model: Model) -> None:
+    at_once = dataclasses.replace(model, manifest=dataclasses.replace(model.manifest, family="one_pass"))
+
+    told = [(info.family, info.has_length_control, info.max_length_ratio) for info in map(model_info, (model, at_once))]
+
+    assert told == [("transformer", False, 0.0), ("one_pass", True, 2.0)]

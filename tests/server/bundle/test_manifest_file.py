@@ -53,7 +53,7 @@ def test_other_revision_is_refused_before_anything_else(directory: Path, revisio
     change_manifest(directory, lambda manifest: manifest.update(revision=revision, name=None))
 
     (fault,) = faults_of(directory)
-    assert f"revision is {revision}; this server reads revisions 4, 5, 6, 7, 8, 9, 10 and 11" in fault
+    assert f"revision is {revision}; this server reads revisions 4, 5, 6, 7, 8, 9, 10, 11 and 12" in fault
 
 
 def test_a_manifest_of_revision_4_is_read(tiny_bundle: Bundle, directory: Path) -> None:

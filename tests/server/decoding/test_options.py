@@ -32,6 +32,8 @@ def test_equal_options_are_one_key_and_any_difference_makes_another() -> None:
     """The cache of translations looks them up by it."""
     others = [
         DecodingOptions(beam_size=5),
+        DecodingOptions(exact_tokens=5),
+        DecodingOptions(ratio=0.5),
         DecodingOptions(num_hypotheses=2),
         DecodingOptions(length_penalty=0.5),
         DecodingOptions(max_output_tokens=9),
@@ -113,3 +115,9 @@ def test_ratios_are_bounds_for_a_source(
 @pytest.mark.parametrize(("alternatives", "rows"), [(False, 4), (True, 12)])
 def test_each_alternative_has_a_beam_of_its_own(alternatives: bool, rows: int) -> None:
     assert DecodingOptions(num_hypotheses=3, return_alternatives=alternatives).num_rows == rows
+
+
+def test_a_length_is_a_number_or_a_ratio() -> None:
+    assert DecodingOptions().length(20) is None
+    assert DecodingOptions(exact_tokens=7).length(20) == 7
+    assert [DecodingOptions(ratio=0.8).length(number) for number in (0, 1, 5, 6)] == [1, 1, 4, 5]

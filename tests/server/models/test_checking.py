@@ -132,3 +132,21 @@ def test_a_table_that_does_not_fit_is_told_before_any_network(
     checking = check_bundle(bundle, Settings(), metrics)
     with pytest.raises(BundleError, match=r"^source_pieces.json: has 'a' 2 times$"):
         next(checking)
+
+
+def test_a_one_pass_bundle_is_checked_variant_by_variant(one_pass_bundle: Bundle, metrics: Metrics) -> None:
+    lines = list(check_bundle(one_pass_bundle.directory, Settings(), metrics))
+
+    assert [line.split(":")[0] for line in lines] == ["tiny-one-pass 0", "cpu-fp32", "cpu-int8"]
+
+
+def test_a_one_pass_network_must_have_positions_for_its_longest_source(
+    one_pass_bundle: Bundle, tmp_path: Path, metrics: Metrics
+) -> None:
+    num_positions = one_pass_bundle.manifest.training["recipe"]["model"]["max_positions"]
+    copied(one_pass_bundle, tmp_path, max_source_tokens=num_positions)
+    list(check_bundle(tmp_path / "bundle", Settings(), metrics))
+
+    copied(one_pass_bundle, tmp_path / "more", max_source_tokens=num_positions + 1)
+    with pytest.raises(BundleError, match=f"translating {num_positions + 1} tokens with .* failed"):
+        list(check_bundle(tmp_path / "more" / "bundle", Settings(), metrics))

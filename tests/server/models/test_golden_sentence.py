@@ -63,3 +63,14 @@ def test_by_shortlist_it_scores_what_it_scored_at_first(manifest: Manifest, scor
     assert len(sentence.faults(StepKind.SHORTLIST, found(manifest, float("nan")))) == 1
     assert sentence.faults(StepKind.SHORTLIST, found(manifest, -0.5)) == []
     assert len(sentence.faults(StepKind.SHORTLIST, found(manifest, score))) == num_faults
+
+
+@pytest.mark.parametrize(("difference", "num_faults"), [(0.09, 0), (0.11, 1)])
+def test_a_score_that_is_a_sum_has_a_margin_for_each_token(
+    manifest: Manifest, difference: float, num_faults: int
+) -> None:
+    one_pass = dataclasses.replace(manifest, family="one_pass")
+    num_tokens = len(manifest.golden.outputs["cpu-int8"].ids)
+    other = dataclasses.replace(found(manifest, -1.0 - difference * num_tokens), ids=(9, 9))
+
+    assert len(compare_with_golden(one_pass, "cpu-int8", other)) == num_faults

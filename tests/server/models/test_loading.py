@@ -18,7 +18,7 @@ from server.decoding.options import DecodingOptions
 from server.errors import BundleError, SettingsError
 from server.models.loading import Share, engine_limits, load_model, open_network, start_model
 from server.runtime.onnx_runtime_errors import telling_failures_apart
-from server.runtime.runner import DeviceRunner, HostRunner, open_runner
+from server.runtime.runner import HostRunner, NetworkRunner, open_runner
 from server.settings.settings import BUILTIN_BUNDLE, Settings
 from server.telemetry.metrics import Metrics
 
@@ -39,6 +39,7 @@ def test_a_bundle_becomes_an_engine_that_translates(tiny_bundle: Bundle, metrics
 def test_a_lane_alone_at_work_has_the_threads_of_all(tiny_bundle: Bundle, lanes: int) -> None:
     runner = open_network(tiny_bundle, "cpu-fp32", Settings(lanes=lanes))
 
+    assert isinstance(runner, HostRunner)
     sessions = [runner.sessions.step_session(PLAIN_STEP, is_alone) for is_alone in (False, True)]
     assert [session.get_session_options().intra_op_num_threads for session in sessions] == [1, lanes]
 
@@ -194,7 +195,7 @@ def test_models_share_the_memory_of_one_and_give_it_back_when_idle(base: Manifes
 class BrokenDevice:
     """The runner of a device whose first run fails with given words."""
 
-    def __init__(self, runner: HostRunner | DeviceRunner, words: str) -> None:
+    def __init__(self, runner: NetworkRunner, words: str) -> None:
         self._runner, self._words = runner, words
 
     def __getattr__(self, name: str) -> Any:

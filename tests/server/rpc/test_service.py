@@ -206,6 +206,7 @@ async def test_models_are_listed(live: Live) -> None:
         max_target_tokens=100,
         source_language_codes=["en"],
         target_language_codes=["de"],
+        family="transformer",
     )
 
 

@@ -12,6 +12,7 @@ from export.imports.detect import opened, read_model
 from export.imports.languages import GivenLanguages
 from export.imports.report import ImportFault, Report
 from model.search import search
+from model.transformer import Transformer
 from tests.export.imports.parity import Imported, import_tiny
 from tests.imports.converting import CONVERTED, ask_ctranslate2, convert, with_tokenizer
 from tests.imports.families import MODELS
@@ -24,9 +25,10 @@ LARGE = ["m2m100", "mbart50", "nllb"]  # converted here, where `transformers` is
 
 def translate(imported: Imported) -> list[list[int]]:
     """Returns the ids of greedy translations by the oracle, without prefix and eos."""
-    sentences = imported.expected.sentences
+    sentences, model = imported.expected.sentences, imported.subject.model
+    assert isinstance(model, Transformer)
     found = search(
-        imported.subject.model,
+        model,
         [sentence.source_ids for sentence in sentences],
         max_tokens=MAX_TOKENS,
         forced_prefixes=[imported.pair(sentence).target_prefix for sentence in sentences],

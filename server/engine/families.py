@@ -1,0 +1,42 @@
+"""The families of networks, a row each: what an engine does differently for them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from server.bundle.graphs import ONE_PASS, TRANSFORMER
+from server.bundle.manifest import Manifest
+from server.decoding.beam_search import BeamSearch
+from server.decoding.one_pass_search import OnePassSearch
+from server.decoding.searches import new_search
+from server.engine.batch import Batch
+from server.engine.cost import CostModel
+from server.engine.limits import EngineLimits
+from server.engine.one_pass import OnePassBatch, OnePassCost, bounded
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What an engine asks of a family.
+
+    Attributes:
+        batch: what lanes step.
+        cost: what predicts the costs of sentences.
+        search: takes what `BeamSearch` takes.
+        limits: returns what an engine may hold of the limits that it is given.
+    """
+
+    batch: type[Batch]
+    cost: type[CostModel]
+    search: Callable[..., BeamSearch]
+    limits: Callable[[EngineLimits, Manifest], EngineLimits]
+
+
+FAMILIES = {
+    TRANSFORMER: Family(Batch, CostModel, new_search, lambda limits, _: limits),
+    ONE_PASS: Family(
+        OnePassBatch,
+        OnePassCost,
+        OnePassSearch,
+        lambda limits, manifest: bounded(limits, manifest.dimensions.vocab_size),
+    ),
+}
