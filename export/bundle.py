@@ -34,6 +34,7 @@ from export.verify import (
     open_translator,
 )
 from model.memory import return_freed_memory
+from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.manifest import MANIFEST_FILE, SHORTLIST_FILE, GoldenOutput, Manifest, seal_manifest
 from server.bundle.tokenizer import Tokenizer
@@ -147,8 +148,7 @@ class _Export:
         if EXACT not in variants:
             shutil.rmtree(self.directory / EXACT)
         named = {name: self.outputs[name] for name in variants}
-        assert self.manifest.alignment is not None
-        heads = self.manifest.alignment.heads
+        heads = self.manifest.alignment.heads if self.manifest.alignment else ()
         written = {name: write_aligner(self.directory / name, self.manifest.variants[name], heads) for name in variants}
         self._save(
             dataclasses.replace(
@@ -203,7 +203,8 @@ class _Export:
             self._prove(name, runner, translator)
             if name == EXACT:
                 self._probe(translator)
-                self._choose_heads(bundle, runner, translator)
+                if isinstance(self.subject.model, Transformer):  # the aligner is made of its layers
+                    self._choose_heads(bundle, runner, translator)
 
     def _probe(self, translator: IdTranslator) -> None:
         pair, most = self.examples[0].pair, self.num_translations

@@ -17,7 +17,7 @@ from export.graph import OPSETS
 from export.graphs import copy_rows_graph, copy_states_graph, encoder_graph, step_graph
 from export.quantize import quantize_graph
 from export.states import states_of
-from model.transformer import Transformer
+from model.search import Stepwise
 from server.bundle.files import describe_file
 from server.bundle.graphs import (
     COPY_ROWS_FILE,
@@ -41,7 +41,7 @@ _INLINE = 64  # smaller tensors stay in the graphs: shape inference sees them
 
 
 def write_variant(
-    model: Transformer,
+    model: Stepwise,
     bundle: Path,
     name: str,
     sources: list[list[int]],

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from model.checkpoint import Checkpoint
-from model.transformer import Transformer
+from model.search import Stepwise
 from server.bundle.languages import LanguagePair, Languages
 from server.bundle.manifest import TOKENIZER_FILE, SearchDefaults
 from server.bundle.masking import Masking
@@ -30,7 +30,7 @@ class Subject:
         training, origin: for people.
     """
 
-    model: Transformer
+    model: Stepwise
     name: str
     tokenizer: Mapping[str, bytes]
     language_pairs: tuple[LanguagePair, ...] = ()
@@ -68,7 +68,7 @@ def subject_of(checkpoint: Checkpoint, shortlist: Shortlist | None = None) -> Su
     # Learned positions behind the longest training sentence have never been trained.
     num_positions = max_source_tokens if config.positions == "learned" else config.max_positions
     return Subject(
-        model=checkpoint.build_model(),
+        model=checkpoint.build_stepwise(),
         name=facts["name"],
         tokenizer={TOKENIZER_FILE: checkpoint.tokenizer},
         language_pairs=(LanguagePair(source=facts["source_language"], target=facts["target_language"]),),

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 GROWING, WINDOW, FIXED = KINDS = ("growing", "window", "fixed")
 
-SELF_STATE = "self_state"  # of a decoder with SSRUs
-STATE_PLACES = 2  # of a row's SSRUs: those after position p are at p modulo 2, so that a step can be taken again
+SELF_STATE = "self_state"  # of a decoder with SSRUs or LSTMs
+STATE_PLACES = 2  # of a row's vectors: those after position p are at p modulo 2, so that a step can be taken again
 
 _DTYPES = ("float32", "float16", "int8")
 _NAME = re.compile(r"self_[a-z0-9_.]{1,59}")
@@ -87,6 +87,11 @@ def ssru_states(num_layers: int, d_model: int) -> tuple[State, ...]:
     A position is a layer.
     """
     return (State(name=SELF_STATE, kind=FIXED, shape=(STATE_PLACES, num_layers, d_model), dtype="float32"),)
+
+
+def lstm_states(num_layers: int, width: int) -> tuple[State, ...]:
+    """Returns the table of a decoder of LSTMs: positions are the hidden state and the cell of each layer in turn."""
+    return ssru_states(2 * num_layers, width)
 
 
 def empty_states(

@@ -210,7 +210,12 @@ def test_sentences_that_left_keep_their_rows_while_a_step_would_compute_as_many(
     futures = parts.submit(1, 9, 2, 9, 9)
 
     parts.step(batch, 4)
-    assert [len(fed) for fed in parts.runner.fed] == [5, 5, 4, 4]  # a step of 5 computes 8 rows, one of 3 as many as one of 4
+    assert [len(fed) for fed in parts.runner.fed] == [
+        5,
+        5,
+        4,
+        4,
+    ]  # a step of 5 computes 8 rows, one of 3 as many as one of 4
     parts.step(batch, 7)
 
     assert [future.result(0).hypotheses[0].ids for future in futures] == [tokens(n) for n in (1, 9, 2, 9, 9)]

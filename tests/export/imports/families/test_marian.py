@@ -10,6 +10,7 @@ import torch
 from export.imports.report import ImportFault
 from export.imports.samples import own_sentences
 from export.imports.subject import build_subject
+from model.transformer import Transformer
 from tests.export.imports.parity import read_whole
 from tests.export.imports.writers import write_lexical, write_marian
 
@@ -118,6 +119,7 @@ def test_an_ssru_model_is_read_as_marian_computes_it(directory: Path, is_binary:
     assert start == V
     assert not weights["embedding.tokens.weight"][start].any()
     assert torch.isneginf(weights["output_bias"][[1, V]]).all()
+    assert isinstance(subject.model, Transformer)
     layer = subject.model.decoder[0]
     x = np.random.default_rng(1).normal(size=(3, D)).astype(np.float32)
     state, expected = np.zeros(D, np.float32), []
