@@ -16,7 +16,7 @@ from export.confidence import with_confidence
 from export.description import described_quality
 from export.drafts import drafted
 from export.examples import CHECKED_SENTENCES, encode_examples
-from export.files import EXACT, write_variant
+from export.files import EXACT, check_variants, write_variant
 from export.halves import share_halves
 from export.manifest import draft_manifest
 from export.mapped import MappedWeights
@@ -76,11 +76,10 @@ def export_bundle(
 
     Raises:
         FileExistsError: `out` exists.
-        ValueError: too few dev sentences, or unknown variants.
+        ValueError: too few dev sentences, or variants that are unknown or not for such a network.
         VerificationError: the graphs do not do what the model does.
     """
-    if not variants or not set(variants) <= set(VARIANTS):
-        raise ValueError(f"variants must be some of {', '.join(VARIANTS)}, not {', '.join(variants) or 'none'}")
+    check_variants(subject.model, variants)
     with drafted(out) as draft:
         _Export(subject, draft, dev, version, max_bleu_loss, min_chrf).write(variants)
         open_bundle(draft)

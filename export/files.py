@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -17,6 +17,7 @@ from export.graph import OPSETS
 from export.graphs import copy_rows_graph, copy_states_graph, encoder_graph, step_graph
 from export.quantize import quantize_graph
 from export.states import states_of
+from model.rnn import RecurrentNetwork
 from model.search import Stepwise
 from server.bundle.files import describe_file
 from server.bundle.graphs import (
@@ -38,6 +39,16 @@ FOR_CPUS = (EXACT, "cpu-int8")  # what commands write unless they are told other
 # In values, so that a weight is at the same place in float32 and in float16: see `export.halves`.
 _ALIGNMENT = 32
 _INLINE = 64  # smaller tensors stay in the graphs: shape inference sees them
+
+
+def check_variants(model: Stepwise, variants: Collection[str]) -> None:
+    """Raises ValueError unless the variants are some that can be written of a network."""
+    known = [name for name in VARIANTS if not (VARIANTS[name].is_on_device and isinstance(model, RecurrentNetwork))]
+    if not variants or not set(variants) <= set(known):
+        given = ", ".join(variants) or "none"
+        raise ValueError(
+            f"variants must be some of {', '.join(known)} for the family {model.config.family}, not {given}"
+        )
 
 
 def write_variant(

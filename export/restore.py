@@ -67,7 +67,10 @@ def restore_checkpoint(directory: Path) -> Checkpoint:
     if expected is None or "recipe" not in facts:
         raise ValueError(f"{directory} was not exported from a checkpoint of babelserve-train")
     try:
-        model = Transformer(TransformerConfig(**facts["recipe"]["model"]))
+        config = TransformerConfig(**facts["recipe"]["model"])
+        if config.family != "transformer":  # whose graphs have the gates of both directions in one tensor
+            raise ValueError(f"{directory} is of the family {config.family}; only a Transformer can be restored")
+        model = Transformer(config)
         _fill(model, bundle)
     except (KeyError, TypeError) as error:
         raise ValueError(f"{directory} is of a version whose networks were others: {error}") from error

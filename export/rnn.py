@@ -89,7 +89,10 @@ class RecurrentStep:
         self._new: list[str] = []  # of each layer the hidden state and the cell, [B, W]
 
     def __call__(self, ids: str) -> str:
-        """Adds the step from ids int64 [B] to the attentional vectors [B, M]."""
+        """Adds the step from ids int64 [B] to the attentional vectors [B, M].
+
+        What a Gemm reads has the same name in all forms of the step, which are calibrated as one.
+        """
         graph, decoder = self._graph, self._model.decoder
         x = target_tokens(graph, self._model, ids)
         slots = Slots(graph, self._config, x, self._lengths, self._total, self._shares_slots)
@@ -101,9 +104,9 @@ class RecurrentStep:
             for name in (KEY, VALUE):
                 graph.node("Identity", [name], f"new_{name}")
         else:
-            x = graph.node("Concat", [slots.attend(x, decoder.attention), x], axis=1)
+            x = graph.node("Concat", [slots.attend(x, decoder.attention), x], "decoder.combined", axis=1)
         combined = graph.linear("decoder.combination", x, decoder.combination.weight, decoder.combination.bias)
-        return graph.node("Tanh", [combined])
+        return graph.node("Tanh", [combined], "decoder.output")
 
     def write(self) -> None:
         """Adds the states that all layers leave."""
@@ -135,7 +138,7 @@ class RecurrentStep:
         into, forget, out = (graph.node("Sigmoid", [gates[i]]) for i in (0, 1, 3))
         added = graph.node("Mul", [into, graph.node("Tanh", [gates[2]])])
         cell = graph.node("Add", [graph.node("Mul", [forget, cell]), added])
-        return graph.node("Mul", [out, graph.node("Tanh", [cell])]), cell
+        return graph.node("Mul", [out, graph.node("Tanh", [cell])], f"{name}.hidden"), cell
 
 
 class Slots(CrossAttention):
