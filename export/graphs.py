@@ -219,8 +219,8 @@ def draw_layer(graph: Graph, name: str, x: str, layer: Layer, mix: Any, attend_c
         hidden = _activate(graph, layer.feed_forward.activation, hidden, f"{name}.ffn.activation")
         return graph.linear(f"{name}.ffn.output", hidden, outer.weight, outer.bias)
 
-    if layer.has_ssru:
-        x = residual("self", x, layer.self_norm, lambda x: mix(f"{name}.ssru", x, layer.ssru))
+    if layer.recurrence is not None:
+        x = residual("self", x, layer.self_norm, lambda x: mix(f"{name}.{layer.mixer}", x, layer.recurrence))
     else:
         x = residual("self", x, layer.self_norm, attend("self", layer.self_attention, mix))
     if attend_cross is not None:

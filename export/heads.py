@@ -167,7 +167,7 @@ def _attentions(model: Transformer) -> dict[str, list[MultiHeadAttention]]:
     """Returns the attentions of each kind, by layer. A decoder of SSRUs does not attend to itself."""
     kinds = {
         "encoder": [layer.self_attention for layer in model.encoder],
-        "decoder": [layer.self_attention for layer in model.decoder if not layer.has_ssru],
+        "decoder": [layer.self_attention for layer in model.decoder if layer.recurrence is None],
         "cross": [layer.cross_attention for layer in model.decoder],
     }
     return {kind: layers for kind, layers in kinds.items() if layers}

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 Norm = Literal["post", "pre"]
 Activation = Literal["relu", "silu", "gelu", "quick_gelu"]
 Positions = Literal["sinusoidal", "learned", "table"]
-Mixer = Literal["attention", "ssru"]
+Mixer = Literal["attention", "ssru", "retention"]
 FamilyName = Literal["transformer", "one_pass", "recurrent"]
 AttentionScore = Literal["none", "dot", "general", "additive"]
 
@@ -65,7 +65,8 @@ class TransformerConfig:
         tied_output: the output projection is the target's embedding.
         output_bias: the output projection has a bias; -inf there suppresses a token.
         positions: "sinusoidal" (the paper), "learned", or "table": one for each side, stored with the weights.
-        decoder_mixer: what brings earlier target tokens to a position: "attention", or "ssru" (see `model.recurrent`).
+        decoder_mixer: what brings earlier target tokens to a position: "attention", "ssru" (see `model.recurrent`), or
+            "retention" (see `model.retention`).
         attention_score: how a recurrent network scores source positions: "dot" by the product of its state with theirs,
             "general" with theirs after a matrix, "additive" by a small network; "none" is a network without attention.
         self_window: last target tokens that a position of the decoder attends to, itself included; 0 for all.

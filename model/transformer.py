@@ -9,10 +9,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from model.attention import MultiHeadAttention, causal_mask
-from model.config import Activation, StackConfig, TransformerConfig
+from model.config import Activation, Mixer, StackConfig, TransformerConfig
 from model.dropout import Dropout
 from model.network import Network, TokenEmbedding
 from model.recurrent import SimplerSimpleRecurrentUnit
+from model.retention import Retention
 
 QUICK_GELU = 1.702
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
@@ -42,7 +43,7 @@ class FeedForward(nn.Module):
 class Layer(nn.Module):
     """One encoder layer, or with `has_cross` one decoder layer: attention(s) and feed-forward, each with a residual.
 
-    In a decoder layer an SSRU may take the place of self-attention.
+    In a decoder layer an SSRU or retention, `recurrence`, may take the place of self-attention.
     """
 
     def __init__(self, config: TransformerConfig, has_cross: bool) -> None:
@@ -50,9 +51,11 @@ class Layer(nn.Module):
         stack = config.decoder if has_cross else config.encoder
         self.is_pre_norm = stack.is_pre_norm
         self.dropout = Dropout(config.dropout)
-        self.has_ssru = has_cross and config.decoder_mixer == "ssru"
-        if self.has_ssru:
+        self.mixer: Mixer = config.decoder_mixer if has_cross else "attention"
+        if self.mixer == "ssru":
             self.ssru = SimplerSimpleRecurrentUnit(config.d_model)
+        elif self.mixer == "retention":
+            self.retention = Retention(config.d_model, stack.num_heads, stack.head_dim)
         else:
             self.self_attention = _attention(config, stack)
         self.self_norm = _layer_norm(config)
@@ -61,6 +64,11 @@ class Layer(nn.Module):
             self.cross_norm = _layer_norm(config)
         self.feed_forward = FeedForward(config, stack.ffn_dim)
         self.feed_forward_norm = _layer_norm(config)
+
+    @property
+    def recurrence(self) -> nn.Module | None:
+        """What takes the place of self-attention, if anything does: it maps [B, T, M] to [B, T, M]."""
+        return None if self.mixer == "attention" else cast("nn.Module", getattr(self, self.mixer))
 
     def forward(
         self, x: Tensor, visible: Tensor, memory: Tensor | None = None, memory_visible: Tensor | None = None
@@ -74,7 +82,8 @@ class Layer(nn.Module):
         """As `forward`, and returns the cross-attention weights [B, H, T, S] when asked for."""
         weights = None
         mixed = self._before(x, self.self_norm)
-        mixed = self.ssru(mixed) if self.has_ssru else self.self_attention(mixed, None, visible)[0]
+        recurrence = self.recurrence
+        mixed = self.self_attention(mixed, None, visible)[0] if recurrence is None else recurrence(mixed)
         x = self._after(x, mixed, self.self_norm)
         if memory is not None:
             attended, weights = self.cross_attention(

@@ -30,7 +30,7 @@ def test_every_key_of_a_recipes_table_is_there(heading: str) -> None:
     assert keys(recipe_page(), shown) == [each.name for each in dataclasses.fields(recipe_tables()[heading])]
 
 
-@pytest.mark.parametrize("path", sorted(RECIPES.glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(RECIPES.rglob("*.toml")), ids=lambda path: path.stem)
 def test_every_key_of_our_recipes_is_there(path: Path) -> None:
     recipe = tomllib.loads(path.read_text(encoding="utf-8"))
     page = recipe_page()

@@ -55,7 +55,7 @@ class Observed:
                 kinds = ["self", "cross"] if side == "decoder" else ["self"]
                 for kind in kinds:
                     self._watch_output(f"{side}.{i}.{kind}.norm", getattr(layer, f"{kind}_norm"))
-                    if kind == "cross" or not layer.has_ssru:
+                    if kind == "cross" or layer.recurrence is None:
                         self._watch_input(f"{side}.{i}.{kind}.context", getattr(layer, f"{kind}_attention").output)
                 self._watch_output(f"{side}.{i}.ffn.norm", layer.feed_forward_norm)
                 self._watch_input(f"{side}.{i}.ffn.activation", layer.feed_forward.output)
@@ -73,7 +73,7 @@ class Observed:
                 lambda _, inputs, output, i=i: self._note_caches(f"self_{{}}.{i}", output.chunk(3, -1)[1:])
             )
             for i, layer in enumerate(model.decoder)
-            if not layer.has_ssru
+            if layer.recurrence is None
         ]
         model.decode(torch.tensor([target]), memory, visible)
         for handle in handles:

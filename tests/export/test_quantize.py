@@ -210,7 +210,9 @@ def test_caches_hold_what_single_precision_holds_in_units_of_their_channels(mode
     with torch.no_grad():  # channels of another magnitude, which a scale shared with others would round to nothing
         for layer in model.decoder:
             for attention in (
-                (layer.cross_attention,) if layer.has_ssru else (layer.self_attention, layer.cross_attention)
+                (layer.cross_attention,)
+                if layer.recurrence is not None
+                else (layer.self_attention, layer.cross_attention)
             ):
                 attention.qkv.weight[attention.width :: 5] *= 0.003
                 attention.qkv.bias[attention.width :: 5] *= 0.003

@@ -2,7 +2,7 @@
 
 `babelserve --variant cuda-fp16` as a process: SERVING, the golden sentence, 1,000 sentences alone and among others,
 chrF and what requests ask for beside cpu-fp32, 2,000 calls under load, cancels, SIGTERM, memory. Then the time of a
-step by its rows, and the benchmark beside the plain PyTorch decoder.
+step by its rows, which kernels take it, and the benchmark beside the plain PyTorch decoder.
 """
 
 import gzip
@@ -32,6 +32,7 @@ from tests.gpu import subjects
 from tests.gpu.asked import compare_answers
 from tests.gpu.calling import CALLERS, call, server_flags
 from tests.gpu.device import used_mib
+from tests.gpu.kernels import list_kernels
 from tests.gpu.parts import Context, Part, parser_of, run_parts
 from tests.gpu.steps import time_steps
 
@@ -166,14 +167,14 @@ def _server(context: Context) -> ServerProcess:
     return server
 
 
-def _step_times(context: Context) -> None:
+def _of_two_models(measure: Callable[[Context, subjects.Subject], None], context: Context) -> None:
     if context.is_quick:
         tried = [subjects.tiny(context.work)]
     else:
         first = subjects.trained() if subjects.has_weights() else subjects.random("student", context.work)
         tried = [first, subjects.random("base", context.work)]
     for subject in tried:
-        time_steps(context, subject)
+        measure(context, subject)
 
 
 def _bench(context: Context, sections: Sequence[str], models: Sequence[str], seconds: float) -> None:
@@ -226,7 +227,8 @@ PARTS = (
     Part("cancels", 20, _cancels),
     Part("ends", 30, _ends),
     _benchmark("offline-base", 220, ["offline"], ["base"]),
-    Part("steps", 60, _step_times),
+    Part("steps", 60, partial(_of_two_models, time_steps)),
+    Part("kernels", 60, partial(_of_two_models, list_kernels)),
     _benchmark("served-base", 150, ["served"], ["base"]),
     _benchmark("latency", 80, ["latency"], ["base", "student"]),
     _benchmark("offline-student", 200, ["offline"], ["student"]),

@@ -37,7 +37,7 @@ def test_graphs(tmp_path: Path) -> None:
 
 
 def test_live_server(tmp_path: Path) -> None:
-    parts = "start", "golden", "sentences", "asked", "calls", "cancels", "ends", "steps"
+    parts = "start", "golden", "sentences", "asked", "calls", "cancels", "ends", "steps", "kernels"
     assert live.main(_flags(tmp_path, *parts)) == 0
 
     found = _figures(tmp_path / "out", "live")

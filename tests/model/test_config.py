@@ -65,7 +65,7 @@ def test_the_width_of_a_head_need_not_be_a_share_of_the_model_width() -> None:
         ({"attention_score": "dot"}, 'attention_score must be "none" where family is "transformer", not "dot"'),
         ({"attention_score": "cosine"}, r"attention_score must be one of .*'additive'\), not 'cosine'"),
         ({"family": "one_pass", "decoder_mixer": "ssru"}, 'must be "attention" where family is "one_pass", not "ssru"'),
-        ({"decoder_mixer": "lstm"}, r"decoder_mixer must be one of \('attention', 'ssru'\), not 'lstm'"),
+        ({"decoder_mixer": "lstm"}, r"decoder_mixer must be one of \('attention', 'ssru', 'retention'\), not 'lstm'"),
         ({"self_window": -1}, "self_window must be in 0..512 with attention, not -1"),
         ({"self_window": 9, "max_positions": 8}, "self_window must be in 0..8 with attention, not 9"),
         ({"self_window": 1, "family": "one_pass"}, "self_window must be in 0..0 with one_pass, not 1"),

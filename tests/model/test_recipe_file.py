@@ -2,7 +2,9 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+import torch
 
+from model.families import FAMILIES
 from model.recipe import AugmentationConfig, CorpusConfig, TrainingConfig
 from model.recipe_file import load_recipe
 
@@ -42,6 +44,22 @@ def test_every_recipe_that_ships_loads(file: str, name: str) -> None:
     assert recipe.train
     assert all(corpus.tsv or (corpus.source and corpus.target) for corpus in (*recipe.train, *recipe.dev))
     assert recipe.dev
+
+
+def test_networks_are_compared_on_equal_terms() -> None:
+    recipes = {path.stem: load_recipe(path) for path in sorted((CONFIGS / "networks").glob("*.toml"))}
+    first = recipes["transformer"]
+    with torch.device("meta"):  # the networks without their numbers
+        networks = {name: FAMILIES[recipe.model.family].network(recipe.model) for name, recipe in recipes.items()}
+    sizes = {name: sum(weight.numel() for weight in each.parameters()) for name, each in networks.items()}
+
+    assert len({recipe.name for recipe in recipes.values()}) == len(recipes) >= 7
+    assert all(0.95 < size / sizes["transformer"] < 1.05 for size in sizes.values()), sizes
+    for recipe in recipes.values():
+        same = {"label_smoothing": first.training.label_smoothing, "glancing": first.training.glancing}
+        assert dataclasses.replace(recipe.training, **same) == first.training  # type: ignore[arg-type]
+        assert (recipe.train, recipe.dev, recipe.augmentation) == (first.train, first.dev, first.augmentation)
+        assert (recipe.model.vocab_size, recipe.model.dropout) == (first.model.vocab_size, first.model.dropout)
 
 
 @pytest.mark.parametrize(("name", "d_model", "ffn_dim", "heads"), [("base", 512, 2048, 8), ("big", 1024, 4096, 16)])

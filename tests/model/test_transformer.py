@@ -12,6 +12,7 @@ KINDS = [(norm, positions) for norm in ("post", "pre") for positions in ("sinuso
 SOURCE = torch.tensor([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0]])
 TARGET = torch.tensor([[2, 11, 12, 13], [2, 14, 15, 16]])
 ATOL = 1e-5  # float32, other shapes of the same sums
+RECURRENCES = ["ssru", "retention"]
 
 
 def build(norm: str = "post", positions: str = "sinusoidal", dropout: float = 0.1, **changes: Any) -> Transformer:
@@ -32,9 +33,9 @@ def build(norm: str = "post", positions: str = "sinusoidal", dropout: float = 0.
     return Transformer(config).eval()
 
 
-@pytest.fixture(params=[*KINDS, "ssru"], ids=["-".join(kind) for kind in KINDS] + ["ssru"])
+@pytest.fixture(params=[*KINDS, *RECURRENCES], ids=["-".join(kind) for kind in KINDS] + RECURRENCES)
 def model(request: pytest.FixtureRequest) -> Transformer:
-    return build(decoder_mixer="ssru") if request.param == "ssru" else build(*request.param)
+    return build(decoder_mixer=request.param) if request.param in RECURRENCES else build(*request.param)
 
 
 def close(actual: Tensor, expected: Tensor) -> None:
