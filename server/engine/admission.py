@@ -158,7 +158,7 @@ def _find_background(rows: Mapping[Flow, int], snapshot: Snapshot, limits: Engin
     A flow of bulk calls always is, even if nobody else calls: otherwise the next caller would share its long steps
     until its running sentences have ended. Another flow enters the background if it has more rows than its share and
     wants much more than the others. Rows alone would not do, because every flow has many after the server was slow for
-    a moment. It stays while it has sentences and wants more than the others.
+    a moment. It stays while it wants more than the others, even if all of its requests are refused.
     """
     weights, wanted = snapshot.weights, snapshot.wanted
     level = fair_level(limits.num_lanes * limits.lane.max_rows, [(rows[each], weights[each]) for each in weights])
@@ -166,7 +166,7 @@ def _find_background(rows: Mapping[Flow, int], snapshot: Snapshot, limits: Engin
     background = set()
     for flow, weight in weights.items():
         others_weight, others_wanted = all_weights - weight, all_wanted - wanted[flow]
-        stays = flow in snapshot.background and bool(snapshot.rows.get(flow))
+        stays = flow in snapshot.background
         factor = 1.0 if stays else _GREEDY
         is_greedy = wanted[flow] * others_weight > factor * weight * others_wanted
         if flow.is_bulk or (is_greedy and (stays or rows[flow] > level * weight)):

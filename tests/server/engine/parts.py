@@ -195,9 +195,9 @@ def add_singles(dispatch: Dispatch, count: int, flow: Flow = ANYONE) -> list[Sen
     return sentences
 
 
-def flooded() -> tuple[Dispatch, list[Sentence], list[Sentence]]:
+def flooded(clock: FakeClock | None = None) -> tuple[Dispatch, list[Sentence], list[Sentence]]:
     """Returns a dispatch in which sentences of a flood and of its neighbour wait, and these sentences."""
-    dispatch = new_dispatch(max_rows=20, cost=slow_cost())
+    dispatch = new_dispatch(max_rows=20, cost=slow_cost(), clock=clock)
     neighbours, flood = (
         [new_sentence(flow=flow) for _ in range(count)] for flow, count in ((NEIGHBOUR, 2), (FLOOD, 100))
     )

@@ -213,11 +213,12 @@ def test_a_flow_that_wants_little_is_in_the_foreground_however_many_rows_it_has(
     assert background(cost, replace(slow, wanted={FLOOD: 5.0, OTHER: 9.0}), OTHER) == set(), "neither is greedy"
 
 
-def test_a_flow_stays_in_the_background_until_nothing_of_it_is_left(cost: CostModel) -> None:
+def test_a_flow_stays_in_the_background_while_it_wants_more_than_others(cost: CostModel) -> None:
     few = replace(SHARED, rows={FLOOD: 1}, background={FLOOD})
 
     assert background(cost, few, OTHER) == background(cost, few, FLOOD) == {"flood"}
-    assert background(cost, replace(few, rows={}), FLOOD) == set()
+    assert background(cost, replace(few, rows={}), FLOOD) == {"flood"}, "it goes on asking, and is refused"
+    assert background(cost, replace(few, wanted={FLOOD: 3.0, OTHER: 9.0}), FLOOD) == set()
     assert background(cost, replace(few, weights={FLOOD: 1.0}), FLOOD) == set(), "it is alone"
 
 
