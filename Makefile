@@ -24,7 +24,7 @@ BUILD ?= docker build
 VERSION := $(shell sed -n 's/^version = "\([^"]*\)".*/\1/p' pyproject.toml)
 IMAGE ?= babelserve:$(VERSION)$(if $(filter cuda,$(TARGET)),-cuda)
 
-.PHONY: help demo serve install test test-without-torch check docs wheels reference protos check-protos train export bench fuzz chaos observe image check-imports check-cuda-placement gpu clean
+.PHONY: help demo serve install test test-without-torch check docs wheels reference protos check-protos train export bench networks fuzz chaos observe image check-imports check-cuda-placement gpu clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 22
@@ -77,6 +77,9 @@ export: .venv/installed-dev  ## write and prove a bundle from CHECKPOINT, or ano
 
 bench: .venv/installed-bench  ## compare with CTranslate2 on this machine; ARGS="offline --model base ..." (tests/bench/README.md)
 	$(BIN)/python -m tests.bench $(ARGS)
+
+networks: .venv/installed-dev  ## compare bundles of networks; ARGS="ssru=runs/ssru ctc=runs/ctc --domain news=news.tsv" (tests/bench/networks.py)
+	$(BIN)/python -m tests.bench.networks $(ARGS)
 
 fuzz: .venv/installed-fuzz  ## feed the readers of foreign bytes with mutated ones; ARGS="split --seconds 600" (tests/fuzz/README.md)
 	$(BIN)/python -m tests.fuzz $(ARGS)

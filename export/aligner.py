@@ -1,7 +1,8 @@
 """What a finished translation has attended to, as one more graph of a variant, made of its decoder step.
 
 The step takes one token of each row. The aligner takes all tokens of all rows at once. Its linear maps are those of the
-step, int8 or not. Between them self-attention looks at the tokens before instead of a cache. Cross-attention is taken
+step, int8 or not. Between them self-attention looks at the tokens before instead of a cache, and what has a state
+begins with none. Cross-attention is taken
 apart into products and a softmax, whose weights are the answer. The graph has no weights of its own: what it reads lies
 in the variant's file already.
 
@@ -141,6 +142,8 @@ class _Aligner:
             (self._attend_self if is_self(node.input[_CACHES][0]) else self._attend_cross)(node)
         elif self._is_recurrence(node):
             self._recur(node)
+        elif node.op_type == "LinearAttention":
+            self._retain(node)
         else:
             self.graph.nodes.append(node)
 
@@ -216,6 +219,17 @@ class _Aligner:
         kept = self._producers.get(node.input[1]) if node.op_type == "Add" else None
         change = self._producers.get(kept.input[1]) if kept is not None and kept.op_type == "Mul" else None
         return change is not None and change.op_type == "Sub" and change.input[0].startswith(f"{SELF_STATE}.")
+
+    def _retain(self, node: onnx.NodeProto) -> None:
+        """Adds retention over all positions in place of one step of it, from a state of zeros."""
+        graph, (query, key, value, _, decays) = self.graph, node.input
+        width = self._num_heads * self._width
+        rows = [graph.node("Reshape", [each, self._rows_of(width)]) for each in (query, key, value)]
+        decays = graph.node("Reshape", [decays, self._rows_of(self._num_heads)])
+        retained = onnx.NodeProto()
+        retained.CopyFrom(node)
+        retained.input[:] = [*rows, "", decays]
+        graph.nodes.append(retained)
 
     def of_head(self, head: Head) -> str:
         """Returns a head's weights [B, T - 1, S]: of the step that predicts a token, or of the one that consumes it."""

@@ -96,7 +96,7 @@ class _Calibration:
         shapes = self._step.input_shapes
         num_layers = sum(name.startswith("cross_key.") for name in shapes)
         self._cross_names = cache_names("cross", num_layers)
-        own = [SELF_STATE] if SELF_STATE in shapes else cache_names("self", num_layers)
+        own = [name for name in shapes if name.startswith(SELF_STATE)] or cache_names("self", num_layers)
         # 0: of any length
         self._own = {name: [each if isinstance(each, int) else 0 for each in shapes[name][1:]] for name in own}
 
@@ -121,7 +121,7 @@ class _Calibration:
             self._note(self._step.names, stepped, position < target_lengths)
             for name, before in caches.items():
                 caches[name] = after = stepped[f"new_{name}"]
-                if name != SELF_STATE:  # which stays float32
+                if not name.startswith(SELF_STATE):  # which stays float32
                     # A window has its last positions only, so each is noted when it is written, wherever that is.
                     is_written = (after != before).any(axis=(1, 3))  # [B, positions]
                     is_written[:, 0] |= position == 0  # even if it is all zeros

@@ -12,10 +12,12 @@ from export.attention import CrossAttention
 from export.caches import READ
 from export.embedding import source_tokens, target_tokens
 from export.graph import Graph
-from export.recurrent import STATE_DTYPE, StateVectors
+from export.recurrent import TwoPlaces
+from export.states import states_of
 from model.config import TransformerConfig
 from model.rnn import Attention, BidirectionalLSTM, Decoder, RecurrentNetwork
 from server.bundle.graphs import SLOT_ROWS
+from server.bundle.states import SELF_STATE
 
 KEY, VALUE = "cross_key.0", "cross_value.0"
 
@@ -83,7 +85,10 @@ class RecurrentStep:
         shares_slots: bool,
     ) -> None:
         self._graph, self._model, self._config = graph, model, model.config
-        self._vectors = StateVectors(graph, model.config, past_lengths)
+        (state,) = states_of(model.config)
+        self._shape: list[str | int] = ["rows", *state.shape]
+        graph.input(SELF_STATE, graph.dtype, self._shape)
+        self._places = TwoPlaces(graph, past_lengths)
         self._lengths, self._total = source_lengths, source_total
         self._shares_slots = shares_slots
         self._new: list[str] = []  # of each layer the hidden state and the cell, [B, W]
@@ -96,7 +101,10 @@ class RecurrentStep:
         graph, decoder = self._graph, self._model.decoder
         x = target_tokens(graph, self._model, ids)
         slots = Slots(graph, self._config, x, self._lengths, self._total, self._shares_slots)
-        earlier = self._vectors.split(self._begun(slots, decoder))
+        num_vectors, width = 2 * len(decoder.layers), self._config.head_dim
+        earlier = [f"{SELF_STATE}.{i}" for i in range(num_vectors)]
+        begun = graph.reshape(self._begun(slots, decoder), [-1, num_vectors * width])
+        graph.node_of_many("Split", [begun], earlier, axis=1, num_outputs=num_vectors)
         for i, lstm in enumerate(decoder.layers):
             x, cell = self._cell(f"decoder.{i}.lstm", x, lstm, earlier[2 * i], earlier[2 * i + 1])
             self._new += [x, cell]
@@ -110,12 +118,15 @@ class RecurrentStep:
 
     def write(self) -> None:
         """Adds the states that all layers leave."""
-        self._vectors.write(self._new)
+        graph = self._graph
+        new = graph.reshape(graph.node("Concat", self._new, axis=1), [-1, len(self._new), self._config.head_dim])
+        self._places.write(SELF_STATE, new)
+        graph.output(f"new_{SELF_STATE}", graph.dtype, self._shape)
 
     def _begun(self, slots: "Slots", decoder: Decoder) -> str:
         """Returns the earlier vectors, where those of new rows are what the decoder begins with, [B, 2 * L, W]."""
         graph, width = self._graph, self._config.head_dim
-        is_new = graph.node("Equal", [self._vectors.past, graph.constant(0)])
+        is_new = graph.node("Not", [graph.reshape(self._places.has_earlier, [-1])])
         rows = graph.node("Transpose", [graph.node("NonZero", [is_new])], perm=[1, 0])  # [new, 1]
         ends = slots.ends(rows)
         # Not a Gemm: each sentence needs it once, so it stays floating point.
@@ -123,7 +134,7 @@ class RecurrentStep:
         starts = graph.node("MatMul", [ends, matrix])
         starts = graph.node("Add", [starts, graph.weight("decoder.bridge.bias", decoder.bridge.bias)])
         starts = graph.reshape(starts, [-1, 2 * len(decoder.layers), width])
-        return graph.node("ScatterND", [self._vectors.earlier, rows, starts])
+        return graph.node("ScatterND", [self._places.read(SELF_STATE), rows, starts])
 
     def _cell(self, name: str, x: str, lstm: torch.nn.LSTM, hidden: str, cell: str) -> tuple[str, str]:
         """Adds one LSTM; returns its new hidden state and cell."""
@@ -210,4 +221,4 @@ class Slots(CrossAttention):
 
 
 def _nothing(graph: Graph) -> str:
-    return graph.constant(-np.inf, STATE_DTYPE)
+    return graph.constant(-np.inf, np.float32)

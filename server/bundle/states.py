@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 GROWING, WINDOW, FIXED = KINDS = ("growing", "window", "fixed")
 
-SELF_STATE = "self_state"  # of a decoder with SSRUs or LSTMs
-STATE_PLACES = 2  # of a row's vectors: those after position p are at p modulo 2, so that a step can be taken again
+SELF_STATE = "self_state"  # the name of a fixed state, or what it begins with
+STATE_PLACES = 2  # of a fixed state: what holds after position p is at p modulo 2, so that a step can be taken again
 
 _DTYPES = ("float32", "float16", "int8")
 _NAME = re.compile(r"self_[a-z0-9_.]{1,59}")
@@ -92,6 +92,17 @@ def ssru_states(num_layers: int, d_model: int) -> tuple[State, ...]:
 def lstm_states(num_layers: int, width: int) -> tuple[State, ...]:
     """Returns the table of a decoder of LSTMs: positions are the hidden state and the cell of each layer in turn."""
     return ssru_states(2 * num_layers, width)
+
+
+def retention_states(num_layers: int, num_heads: int, head_dim: int) -> tuple[State, ...]:
+    """Returns the table of a decoder with retention: of each layer the matrices [D, D] of all heads, in float32.
+
+    A position is a row of a head's matrix.
+    """
+    shape = (STATE_PLACES, num_heads * head_dim, head_dim)
+    return tuple(
+        State(name=f"{SELF_STATE}.{layer}", kind=FIXED, shape=shape, dtype="float32") for layer in range(num_layers)
+    )
 
 
 def empty_states(

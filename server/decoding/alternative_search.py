@@ -12,6 +12,7 @@ from typing import Any
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Hypothesis
+from server.decoding.steering import Step
 
 _LEAST_LEFT = 1e-6  # of the probability, that is not of eos: what is less is rounding of float32
 
@@ -47,9 +48,11 @@ class AlternativeSearch(BeamSearch):
             return self._follow_prefix()
         return self._expand(top_ids[0], top_log_probs[0], wanted_log_probs[0])
 
-    def factors(self) -> dict[int, dict[int, float]]:
-        """See `BeamSearch.factors`."""
-        return self._steering.factors([beam for search in self._live for beam in search.beams] or self._prefixes)
+    def change(self, rows: Sequence[int], step: Step) -> None:
+        """See `BeamSearch.change`."""
+        beams = [beam for search in self._live for beam in search.beams] or self._prefixes
+        for row, own in zip(rows, beams, strict=True):
+            self._steering.change(step, row, own)
 
     def best(self) -> list[Hypothesis]:
         """Returns the best hypothesis of each alternative, the likeliest alternative first."""

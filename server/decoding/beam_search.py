@@ -12,7 +12,7 @@ from server.decoding.loops import INTERVAL, LoopWatch
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.placeholders import charge
 from server.decoding.result import FinishReason, Hypothesis
-from server.decoding.steering import Steering
+from server.decoding.steering import Steering, Step
 
 DEFAULT_RULES = SearchRules()
 
@@ -134,13 +134,10 @@ class BeamSearch:
         self._log_probs, self.last_ids, self._of_tokens = totals, ids, of_tokens
         return self._go_on(parents)
 
-    def factors(self) -> dict[int, dict[int, float]]:
-        """Returns which logits change of each live beam: see `Steering.factors`."""
-        return self._steering.factors(self._prefixes)
-
-    def drawn(self) -> dict[int, tuple[int, float]]:
-        """Returns the tokens that live beams are drawn to: see `Steering.drawn`."""
-        return self._steering.drawn(self._prefixes)
+    def change(self, rows: Sequence[int], step: Step) -> None:
+        """Changes the rows of the live beams in a step, before `advance` takes it: see `Steering.change`."""
+        for row, own in zip(rows, self._prefixes, strict=True):
+            self._steering.change(step, row, own)
 
     def _go_on(self, parents: list[int]) -> list[int]:
         """Ends loops, and the search if it is over; returns the parents of the beams that live on."""

@@ -15,7 +15,7 @@ class Sampling:
     """How tokens are drawn, in this order.
 
     Attributes:
-        top_k: only the k best can be drawn; 0 for all.
+        top_k: only the k best, and what equals the last of them, can be drawn; 0 for all.
         temperature: that logits are divided by, 0.01 to 100.
         top_p: only the most probable ones can be drawn, as many as it takes to have this probability together; over 0,
             at most 1.
@@ -128,9 +128,13 @@ class DecodingOptions:
             or self.no_repeat_ngram_size > 0
             or self.min_output_tokens > 0
             or bool(self.suppressed)
-            or self.sampling is not None
-            or (self.prefix_bias_beta > 0 and bool(self.target_prefix))
+            or self.uses_log_probs
         )
+
+    @property
+    def uses_log_probs(self) -> bool:
+        """Whether what the search does to logits depends on their probabilities."""
+        return self.sampling is not None or (self.prefix_bias_beta > 0 and bool(self.target_prefix))
 
     def of_source(self, num_tokens: int) -> "DecodingOptions":
         """Returns the options with the bounds that the ratios mean for a source of so many tokens, eos included."""

@@ -1,8 +1,11 @@
 """The search that draws tokens by their probabilities, instead of taking the best."""
 
-import hashlib
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,7 @@ from numpy.typing import NDArray
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions, Sampling
 from server.decoding.result import FinishReason
-from server.decoding.steering import Step, best_of
+from server.decoding.steering import Step, likely
 
 _BLOCK = 128  # about the root of a vocabulary's size; half or twice, and sums take a tenth longer
 
@@ -25,7 +28,7 @@ class SampleSearch(BeamSearch):
     def __init__(self, options: DecodingOptions, *, source_ids: Sequence[int], **others: Any) -> None:
         assert options.sampling is not None, "it samples"
         self._sampling = options.sampling
-        self._random = [_random(options.sampling.seed, source_ids, number) for number in range(options.beam_size)]
+        self._random = [_numbers(options.sampling.seed, source_ids, number) for number in range(options.beam_size)]
         super().__init__(options, source_ids=source_ids, **others)
         self.top_k = options.beam_size  # of the first step, from which all go on
 
@@ -54,87 +57,97 @@ class SampleSearch(BeamSearch):
             self._finish(self._prefixes[beam][:-1], self._log_probs[beam], FinishReason.STOP, self._with(beam))
         return self._go_on(self._keep(live, parents))
 
-    def draw(self, rows: Sequence[int], step: Step) -> None:
-        """Puts drawn tokens in the place of the best of these rows; from the first row, all hypotheses draw."""
-        logits, top_ids, top_log_probs = step
-        numbers = [random.random() for random in self._random]
-        for row, own in zip(rows, [numbers] if len(rows) == 1 else [[each] for each in numbers], strict=True):
-            best, log_prob, of_row = top_ids.item(row, 0), top_log_probs.item(row, 0), logits[row]
-            for place, number in enumerate(own):
-                token = draw(of_row, best, math.exp(log_prob), self._sampling, number)
-                if place > 0 or token != best:
-                    top_ids[row, place] = token
-                    top_log_probs[row, place] = log_prob + of_row.item(token) - of_row.item(best)
+    def change(self, rows: Sequence[int], step: Step) -> None:
+        """See `BeamSearch.change`. Drawn tokens come in the place of the best; from the first row, all are drawn."""
+        super().change(rows, step)
+        is_first = len(rows) == 1
+        for number, random in enumerate(self._random):
+            row, place = (rows[0], number) if is_first else (rows[number], 0)
+            best, own = step.top_ids.item(row, 0), step.logits[row]
+            log_prob = step.top_log_probs.item(row, 0)
+            token = draw(own, best, math.exp(log_prob), self._sampling, random)
+            if place > 0 or token != best:
+                step.top_ids[row, place] = token
+                step.top_log_probs[row, place] = log_prob + own.item(token) - own.item(best)
 
     def _keep(self, beams: Sequence[int], parents: Sequence[int]) -> list[int]:
         self._random = [self._random[beam] for beam in beams]
         return super()._keep(beams, parents)
 
 
-def draw(logits: NDArray[np.float32], best: int, probability: float, sampling: Sampling, number: float) -> int:
+def draw(logits: NDArray[np.float32], best: int, probability: float, sampling: Sampling, random: Random) -> int:
     """Returns a token: of the `top_k` best, with the temperature, of the `top_p` most probable.
 
-    The numbers up to the best token's probability draw this token, and greater ones the others in the order of their
-    ids. All that `sampling` can do, but for a temperature above 1, makes the best token more probable. So if the number
-    is less than its probability before, the other tokens need no look.
+    A number up to the best token's probability draws this token, and a greater one another in the order of their ids.
+    All that `sampling` can do, but for a temperature above 1, makes the best token more probable. So if the number is
+    less than its probability before, the other tokens need no look.
+
+    To find out which tokens have `top_p` together, all would have to be sorted. But whether a token is one of them is
+    known by the sum of the more probable ones. So all can be drawn: if it was none of them, it and the less probable
+    ones are left out, and another is drawn. Each time, about half of what should be left out is.
 
     Args:
         logits: [V].
-        best: the best token.
+        best: the best token, of equals that of the lowest id.
         probability: of it, before `sampling`.
         sampling: which says how.
-        number: 0 or more, less than 1: which of the tokens.
+        random: the numbers, of which it takes one for each draw.
     """
+    number = random.random()
     if number < probability and sampling.temperature <= 1:
         return best
-    tokens, scaled = None, logits
+    tokens, scaled, best_place = None, logits, best
     if 0 < sampling.top_k < len(logits):
-        tokens = np.sort(best_of(logits, sampling.top_k))
+        tokens = likely(logits, sampling.top_k)
         scaled = logits[tokens]
-    weights = scaled - logits[best]
+        if len(tokens) > sampling.top_k:
+            is_one = scaled >= np.partition(scaled, -sampling.top_k)[-sampling.top_k]
+            tokens, scaled = tokens[is_one], scaled[is_one]
+        best_place = bisect_left(tokens, best)
+    weights = scaled - logits.item(best)
     if sampling.temperature != 1:
-        weights /= np.float32(sampling.temperature)
+        weights /= sampling.temperature
     np.exp(weights, weights)
-    if sampling.top_p < 1:
-        places = _nucleus(weights, sampling.top_p)
-        tokens, weights = places if tokens is None else tokens[places], weights[places]
-    of_best = best if tokens is None else int((tokens == best).argmax())
-    place = _place(weights, of_best, number)
+    place, total = _place(weights, best_place, number)
+    if sampling.top_p < 1 and place != best_place:
+        while weights[weights > weights.item(place)].sum() >= sampling.top_p * total:
+            weights[weights <= weights.item(place)] = 0.0
+            place, _ = _place(weights, best_place, random.random())
     return place if tokens is None else int(tokens[place])
 
 
-def _nucleus(weights: NDArray[np.float32], top_p: float) -> NDArray[np.int64]:
-    """Returns the places of the greatest weights that have this part of the sum together.
-
-    It sorts those alone that may be among them: all that are less than these have less than the rest together.
-    """
-    total = float(weights.sum())
-    places = (weights >= min(1.0, (1 - top_p) * total / len(weights))).nonzero()[0]
-    own = weights[places]
-    descending = -np.sort(-own)
-    before = np.cumsum(descending, dtype=np.float64) - descending
-    nucleus: NDArray[np.int64] = places[own >= descending[np.flatnonzero(before < top_p * total)[-1]]]
-    return nucleus
-
-
-def _place(weights: NDArray[np.float32], best: int, number: float) -> int:
+def _place(weights: NDArray[np.float32], best: int, number: float) -> tuple[int, float]:
     """Returns the first place up to which the weights, that of the best first, have more than this part of their sum.
 
     It adds up blocks first, because sums of all places would take five times as long.
+
+    Args:
+        weights: [n], 0 to 1.
+        best: the place of the first weight of 1.
+        number: 0 or more, less than 1.
+
+    Returns:
+        The place, and the sum.
     """
-    of_best, weights[best] = weights[best], 0.0
-    blocks = np.add.reduceat(weights, np.arange(0, len(weights), _BLOCK)).cumsum(dtype=np.float64)
-    sought = number * (of_best + blocks[-1]) - of_best
-    if sought < 0:
-        return best
-    sought = min(sought, np.nextafter(blocks[-1], 0.0))
-    block = int(blocks.searchsorted(sought, side="right"))
-    within = weights[block * _BLOCK : (block + 1) * _BLOCK].cumsum(dtype=np.float64)
-    place = int(within.searchsorted(sought - (blocks[block - 1] if block else 0.0), side="right"))
-    return block * _BLOCK + min(place, int(within.searchsorted(within[-1])))
+    weights[best] = 0.0
+    blocks = list(accumulate(np.add.reduceat(weights, _begins(len(weights))).tolist()))
+    total, place = 1.0 + blocks[-1], best
+    sought = number * total - 1.0
+    if sought >= 0:
+        block = min(bisect_right(blocks, sought), bisect_left(blocks, blocks[-1]))
+        within = list(accumulate(weights[block * _BLOCK : (block + 1) * _BLOCK].tolist()))
+        sought -= blocks[block - 1] if block else 0.0
+        place = block * _BLOCK + min(bisect_right(within, sought), bisect_left(within, within[-1]))
+    weights[best] = 1.0
+    return place, total
 
 
-def _random(seed: int, source_ids: Sequence[int], number: int) -> "np.random.Generator":  # imported when named
-    """Returns the numbers of one hypothesis, one a step."""
-    digest = hashlib.blake2b(np.array([*source_ids, number], np.int64).tobytes(), digest_size=8).digest()
-    return np.random.Generator(np.random.Philox(key=[seed, int.from_bytes(digest, "little")]))
+@lru_cache(maxsize=8)  # of vocabularies; few numbers of tokens come again
+def _begins(num_places: int) -> NDArray[np.int64]:
+    """Returns the places where blocks begin."""
+    return np.arange(0, num_places, _BLOCK)
+
+
+def _numbers(seed: int, source_ids: Sequence[int], number: int) -> Random:
+    """Returns the random numbers of one hypothesis."""
+    return Random(repr((seed, number, *source_ids)))

@@ -2,11 +2,13 @@
 
 They change few tokens of a row. So a row's sum over the vocabulary is not added up again: it changes by what these
 tokens change. And the best tokens that the step has returned remain the best, unless one of them is changed.
+
+The other sentences of the batch wait meanwhile, so single values are read and written without numpy's functions. A step
+of the network drives the code of these from the processor's caches: a call then takes as long as 20 tokens.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, chain
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from server.decoding.options import DecodingOptions
 
 BAN = math.nan  # in the place of a factor, for a token that is banned
-BANNED = np.float32(-1e30)  # its logit; finite, so that beams can be compared, also when divided by a temperature
+BANNED = -1e30  # its logit; finite, so that beams can be compared, also when divided by a temperature
 # Of a row's probability that must be left for its sum to be known by subtraction. Half, and scores lose twice as much
 # of their precision; twice, and more rows are added up again.
 _LEAST_LEFT = 0.25
@@ -29,11 +31,13 @@ class Step(NamedTuple):
         logits: [B, V].
         top_ids: the best tokens, [B, k], best first.
         top_log_probs: their log-probabilities, [B, k].
+        has_log_probs: False if these are logits instead, because no sentence needs more.
     """
 
     logits: NDArray[np.float32]
     top_ids: NDArray[np.int64]
     top_log_probs: NDArray[np.float32]
+    has_log_probs: bool = True
 
 
 class Steering:
@@ -53,44 +57,33 @@ class Steering:
             if len(phrase) > 1:
                 self._by_token.setdefault(phrase[-2], []).append(phrase)
 
-    def factors(self, written: Sequence[list[int]]) -> dict[int, dict[int, float]]:
-        """Returns for each beam the tokens whose logits change; a beam without any is left out.
+    def change(self, step: Step, row: int, written: list[int]) -> None:
+        """Changes one row of a step as if the network had said so.
 
         Args:
-            written: the ids of each beam, without the forced prefix.
-
-        Returns:
-            What each token's logit is divided by, or multiplied with if it is negative; or `BAN`.
+            step: with the row.
+            row: of a beam.
+            written: its ids, without the forced prefix.
         """
+        factors, given, place = self._factors(written), self._options.target_prefix, len(written)
+        if self._options.prefix_bias_beta > 0 and place < len(given) and tuple(written) == given[:place]:
+            steer(step, row, factors, given[place], self._options.prefix_bias_beta)
+        elif factors:
+            steer(step, row, factors)
+
+    def _factors(self, written: list[int]) -> dict[int, float]:
+        """Returns the tokens whose logits change, and what `steer` divides them by."""
         options = self._options
-        factors: dict[int, dict[int, float]] = {}
-        for beam, own in enumerate(written):
-            ids = [*options.forced_prefix, *own]
-            changed = dict.fromkeys(ids, options.repetition_penalty) if options.repetition_penalty != 1 else {}
-            if len(own) < options.min_output_tokens:
-                changed[self._eos_id] = BAN
-            if self._never:
-                changed |= self._never
-            if ids and ids[-1] in self._by_token:
-                changed |= dict.fromkeys(self._ends_of_phrases(ids), BAN)
-            if options.no_repeat_ngram_size > 0:
-                changed |= dict.fromkeys(self._ends_of_ngrams(ids), BAN)
-            if changed:
-                factors[beam] = changed
+        ids = [*options.forced_prefix, *written]
+        factors = dict.fromkeys(ids, options.repetition_penalty) if options.repetition_penalty != 1 else {}
+        if len(written) < options.min_output_tokens:
+            factors[self._eos_id] = BAN
+        factors |= self._never
+        if ids and ids[-1] in self._by_token:
+            factors |= dict.fromkeys(self._ends_of_phrases(ids), BAN)
+        if options.no_repeat_ngram_size > 0:
+            factors |= dict.fromkeys(self._ends_of_ngrams(ids), BAN)
         return factors
-
-    def drawn(self, written: Sequence[list[int]]) -> dict[int, tuple[int, float]]:
-        """Returns for each beam that follows the target prefix the next token of it, and the part that `draw_to` takes.
-
-        Args:
-            written: as for `factors`.
-        """
-        given, part = self._options.target_prefix, self._options.prefix_bias_beta
-        return {
-            beam: (given[len(own)], part)
-            for beam, own in enumerate(written if part > 0 else ())
-            if len(own) < len(given) and tuple(own) == given[: len(own)]
-        }
 
     def _ends_of_phrases(self, ids: list[int]) -> Iterator[int]:
         for phrase in self._by_token[ids[-1]]:
@@ -109,84 +102,88 @@ class Steering:
                     yield ids[end]
 
 
-def steer(step: Step, factors: Mapping[int, dict[int, float]]) -> None:
-    """Changes a step as if the network had said so.
+def steer(step: Step, row: int, factors: Mapping[int, float], drawn_to: int = -1, part: float = 0.0) -> None:
+    """Changes a row of a step.
 
     Args:
-        factors: of some rows what `Steering.factors` returns, at least one token.
+        step: with the row.
+        row: of it.
+        factors: what the logits of tokens are divided by, or multiplied with if they are negative: 1 or more; or `BAN`.
+        drawn_to: a token that then gets a part of all probability beside its share of the rest, so that of all logits
+            its own alone changes: CTranslate2's `prefix_bias_beta`. -1 for none, as without
+            log-probabilities.
+        part: 0 or more, less than 1.
     """
-    logits, top_ids, top_log_probs = step
-    rows, best = [*factors], top_ids.tolist()
-    least = {row: logits.item(row, best[row][-1]) for row in rows}
-    totals = logits[rows, top_ids[rows, 0]] - top_log_probs[rows, 0]  # logarithms of the rows' sums
-    lengths = [len(own) for own in factors.values()]
-    ids = np.fromiter(chain.from_iterable(factors.values()), np.int64)
-    by = np.fromiter(chain.from_iterable(map(dict.values, factors.values())), np.float32)
-    at = np.array(rows).repeat(lengths), ids
-    before = logits[at]
-    after = np.fmax(np.minimum(before * by, before / by), BANNED)  # which is no ban's NaN
-    logits[at] = after
-    gone, come = np.exp(np.array([before, after]) - totals.repeat(lengths))
-    left = 1 + np.add.reduceat(come - gone, [0, *accumulate(lengths[:-1])])
-    grown = np.log(np.maximum(left, _LEAST_LEFT))
-    top_log_probs[rows] -= grown[:, np.newaxis]
-    for row, total, is_known in zip(rows, totals + grown, (left >= _LEAST_LEFT).tolist(), strict=True):
-        top, own = best[row], logits[row]
-        if is_known and factors[row].keys().isdisjoint(top):
-            continue
-        if min(map(own.item, top)) < least[row]:  # else what was better than all others still is
-            top = best_of(own, len(top)).tolist()
-        top.sort(key=own.item, reverse=True)
-        top_ids[row] = top
-        highest = own.item(top[0])
-        top_log_probs[row] = own[top] - (total if is_known else highest + np.log(np.exp(own - highest).sum()))
+    own, top, exp = step.logits[row], step.top_ids[row].tolist(), math.exp
+    logit, num_best = own.item, len(top)
+    # The logarithm of the row's sum; of an infinite one, nothing that changes is a part.
+    total = logit(top[0]) - step.top_log_probs.item(row, 0) if step.has_log_probs else math.inf
+    least, left = logit(top[-1]), 1.0  # of the sum
+    for token, by in factors.items():
+        before = logit(token)
+        after = before / by if before > 0 else before * by
+        if not after > BANNED:  # as NaN is not
+            after = BANNED
+        own[token] = after
+        left += exp(after - total) - exp(before - total)
+    is_sorted = factors.keys().isdisjoint(top)
+    if not is_sorted and min(map(logit, top)) < least:  # else what was better than all others still is
+        top = best_of(own, num_best)
+    if left < _LEAST_LEFT:
+        highest = max(map(logit, top))
+        total, left = highest, float(np.exp(own - highest).sum())
+    if drawn_to >= 0:
+        own[drawn_to] = total + math.log(exp(logit(drawn_to) - total) + left * part / (1 - part))
+        left /= 1 - part
+        top, is_sorted = {*top, drawn_to}, False
+    if not is_sorted:
+        top = _ranked(own, top)[:num_best]
+    total = total + math.log(left) if step.has_log_probs else 0.0
+    for place, token in enumerate(top):
+        step.top_ids[row, place] = token
+        step.top_log_probs[row, place] = logit(token) - total
 
 
-def draw_to(step: Step, drawn: Mapping[int, tuple[int, float]]) -> None:
-    """Draws some rows to one token each: CTranslate2's `prefix_bias_beta`.
-
-    The token gets a part of all probability beside its share of the rest: so of all logits, its own alone changes.
-
-    Args:
-        drawn: of some rows the token, and the part: over 0, less than 1.
-    """
-    logits, top_ids, top_log_probs = step
-    for row, (token, part) in drawn.items():
-        own, rest = logits[row], np.log1p(-part)
-        total = own[top_ids[row, 0]] - top_log_probs[row, 0]
-        own[token] = np.logaddexp(own[token], total + np.log(part) - rest)
-        top_ids[row] = best_of(own, top_ids.shape[1])
-        top_log_probs[row] = own[top_ids[row]] - (total - rest)
+def _ranked(values: NDArray[np.float32], ids: Iterable[int]) -> list[int]:
+    """Returns tokens, the best first, and of equals the lower id first."""
+    return sorted(sorted(ids), key=values.item, reverse=True)
 
 
-def log_probs_of(step: Step, rows: Sequence[int], ids: Sequence[int]) -> list[float]:
-    """Returns the log-probability of one token in each of some rows, both [n].
+def log_probs_of(step: Step, wanted: Iterable[tuple[int, int]]) -> list[float]:
+    """Returns the log-probability of each token that is wanted, given with its row.
 
     A step has the sum over the vocabulary already: what its best token's log-probability is less than its logit. To add
     it up again would take a hundred times as long.
     """
-    logits, top_ids, top_log_probs = step
-    of = np.array(rows)
-    log_probs: list[float] = (logits[of, ids] - logits[of, top_ids[of, 0]] + top_log_probs[of, 0]).tolist()
-    return log_probs
+    logit, top_id, top_log_prob = step.logits.item, step.top_ids.item, step.top_log_probs.item
+    return [logit(row, token) - logit(row, top_id(row, 0)) + top_log_prob(row, 0) for row, token in wanted]
 
 
-def best_of(values: NDArray[np.float32], top_k: int) -> NDArray[np.int64]:
+def best_of(values: NDArray[np.float32], top_k: int) -> list[int]:
     """Returns the best tokens, best first, and of equals the lower id first.
-
-    No token is among them that is worse than the k-th best of the blocks' best. To sort all would take ten times as
-    long.
 
     Args:
         values: of each token, [V].
         top_k: how many, 1 to V.
     """
     if top_k == 1:
-        return np.array([values.argmax()])
+        return [int(values.argmax())]
+    return _ranked(values, likely(values, top_k).tolist())[:top_k]
+
+
+def likely(values: NDArray[np.float32], top_k: int) -> NDArray[np.int64]:
+    """Returns tokens among which the best are, in the order of their ids.
+
+    No token is among them that is worse than the k-th best of the blocks' best. To sort all would take ten times as
+    long.
+
+    Args:
+        values: of each token, [V].
+        top_k: how many are the best, 1 to V.
+    """
     num_blocks = len(values) // _BLOCK
     # A block is every n-th token, because numpy compares runs of rows five times as fast as within them.
     blocks = values[: num_blocks * _BLOCK].reshape(_BLOCK, num_blocks).max(axis=0)
     least = np.partition(blocks if top_k <= num_blocks else values, -top_k)[-top_k]
-    ids = (values >= least).nonzero()[0]
-    best: NDArray[np.int64] = ids[np.argsort(-values[ids], kind="stable")[:top_k]]
-    return best
+    tokens: NDArray[np.int64] = (values >= least).nonzero()[0]
+    return tokens

@@ -160,22 +160,24 @@ class TermSearch(BeamSearch):
         for parent, own in enumerate(tokens):
             before, total = self._written[parent], self._log_probs[parent]
             of_word, of_part, leading = terms.usual(before)
-            usual = self._compared(of_word), self._compared(of_part)
+            in_word = self._compared(of_part)
+            usual = in_word if of_word is of_part else self._compared(of_word), in_word
             may_join = terms.may_join(before)
             left = self._beam_size
             for token, log_prob in own.items():
+                is_leading, is_end = token in leading or (may_join and token in terms.word_parts), token == self._eos_id
+                if not (is_leading or is_end or left):
+                    continue
                 if terms.forbids(before, token) or terms.repeats(before, self._prefixes[parent], token):
                     continue
-                if token in leading or (may_join and token in terms.word_parts):
+                if is_leading:
                     after = terms.after(before, token, log_prob, wishes[parent].get(token, -math.inf))
                     gain, written, level = self._compared(after)
-                elif token in starts[parent] or (token == self._eos_id and not terms.is_done(of_word)):
+                elif token in starts[parent] or (is_end and not terms.is_done(of_word)):
                     continue
-                elif token == self._eos_id or left:
-                    left -= token != self._eos_id
-                    gain, written, level = usual[token in terms.word_parts]
                 else:
-                    continue
+                    left -= not is_end
+                    gain, written, level = usual[token in terms.word_parts]
                 value = total + log_prob + gain
                 if self._placeholders:
                     value -= self._charge(parent, token)

@@ -253,11 +253,11 @@ class TermTrie:
             prefix: its tokens.
             token: the next one.
         """
-        if written.node and token in self._children[written.node]:
+        runs = self._once.get(token)
+        if not runs or (written.node and token in self._children[written.node]):
             return False
         ends = self._whole(written)
         left, size = ~(written.done | ends & -ends), len(prefix) + 1
-        runs = self._once.get(token, ())
         return any(not self._ends[node] & left and run[:-1] == tuple(prefix[size - len(run) :]) for run, node in runs)
 
     def forbids(self, written: Written, token: int) -> bool:

@@ -41,6 +41,7 @@ class Batch:
         self._first_deadline = math.inf  # of the running sentences
         self._unaligned = Group()
         self._parents: dict[Sentence, list[int]] = {}  # of the last step: the beam that each beam extends
+        self._has_log_probs = False  # the last step
         self._steps_since_entry = 0
 
     @property
@@ -190,7 +191,8 @@ class Batch:
         """
         started = self._clock()
         try:
-            stepped = self.decoder.step(self.plan.inputs(is_alone=is_alone))
+            inputs = self.plan.inputs(is_alone=is_alone)
+            stepped = self.decoder.step(inputs)
         except OutOfMemory as error:
             running = self.plan.running
             self.fail(error, running[len(running) // 2 :])
@@ -198,6 +200,7 @@ class Batch:
         self._steps_since_entry += 1
         self._metrics.step_duration_seconds.observe(self._clock() - started)
         self._metrics.batch_rows.observe(self.plan.num_rows)
+        self._has_log_probs = inputs.with_log_probs
         return stepped
 
     def _choose(self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32]) -> list[Sentence]:
@@ -233,7 +236,8 @@ class Batch:
             return {}
         try:
             searches = [(sentence.search, sentence.rows) for sentence in asking]
-            found = change_step(searches, Step(self.decoder.logits(), top_ids, top_log_probs))
+            step = Step(self.decoder.logits(), top_ids, top_log_probs, self._has_log_probs)
+            found = change_step(searches, step)
         except Exception as error:  # noqa: BLE001  # as in step
             self.fail(error, asking)
             return {}

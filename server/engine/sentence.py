@@ -51,7 +51,7 @@ class Sentence:
     needs_log_probs: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.needs_log_probs = self.options.needs_log_probs or self.options.is_steered
+        self.needs_log_probs = self.options.needs_log_probs or self.options.uses_log_probs
         self.footprint = Footprint.of(self.options.num_rows, len(self.source_ids))
 
     @property

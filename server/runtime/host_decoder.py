@@ -45,6 +45,7 @@ class HostDecoder:
         # What steps project to, all tokens or whole blocks of a shortlist's columns: ONNX Runtime would take memory for
         # it anew in every step, and leave its heap in pieces.
         self._projected = np.empty(max_rows * (self._vocab_size + COLUMNS), np.float32)
+        self._logits = self._projected[: max_rows * self._vocab_size].reshape(max_rows, self._vocab_size)
 
     @property
     def cache_bytes(self) -> int:
@@ -94,8 +95,7 @@ class HostDecoder:
 
     def logits(self) -> NDArray[np.float32]:
         """See `Decoder.logits`."""
-        num_rows = self.cache.slots.num_rows
-        return self._projected[: num_rows * self._vocab_size].reshape(num_rows, self._vocab_size)
+        return self._logits[: self.cache.slots.num_rows]
 
     @property
     def keeps_sources(self) -> bool:

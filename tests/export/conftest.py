@@ -47,6 +47,8 @@ SHAPES: dict[str, dict[str, Any]] = {
     # As Marian's small students are.
     "ssru": {"vocab_size": 60, "decoder_mixer": "ssru", "decoder_layers": 2},
     "ssru-pre": {"vocab_size": 55, "decoder_mixer": "ssru", "norm": "pre", "head_width": 24, "decoder_layers": 1},
+    "retention": {"vocab_size": 60, "decoder_mixer": "retention", "decoder_layers": 2},
+    "retention-pre": {"vocab_size": 55, "decoder_mixer": "retention", "norm": "pre", "head_width": 24},
     # A window that rows outgrow within the tests' few tokens; of one position, too.
     "window": {"vocab_size": 60, "self_window": 3},
     "window-1": {"vocab_size": 45, "self_window": 1, "norm": "pre", "head_width": 24},

@@ -53,7 +53,7 @@ def test_it_returns_the_cross_attention_of_the_model(shape: str) -> None:
             np.testing.assert_allclose(found[row, : len(target) - 1], wanted[row, : len(target) - 1], atol=1e-5)
 
 
-@pytest.mark.parametrize("shape", ["post", "ssru"])
+@pytest.mark.parametrize("shape", ["post", "ssru", "retention"])
 def test_a_row_does_not_depend_on_the_rows_beside_it(shape: str) -> None:
     model = build_model(**SHAPES[shape])
     heads = heads_of(model)

@@ -57,6 +57,8 @@ class Observed:
                     self._watch_output(f"{side}.{i}.{kind}.norm", getattr(layer, f"{kind}_norm"))
                     if kind == "cross" or layer.recurrence is None:
                         self._watch_input(f"{side}.{i}.{kind}.context", getattr(layer, f"{kind}_attention").output)
+                    elif layer.mixer == "retention":
+                        self._watch_input(f"{side}.{i}.retention.context", layer.retention.output)
                 self._watch_output(f"{side}.{i}.ffn.norm", layer.feed_forward_norm)
                 self._watch_input(f"{side}.{i}.ffn.activation", layer.feed_forward.output)
         self._watch_output("encoder.norm", model.encoder_norm)
@@ -116,7 +118,8 @@ def test_every_linear_map_and_every_cache_has_a_range(model: Transformer) -> Non
     ranges = ranges_of(model, SOURCES, TARGETS)
 
     inputs = {*linear_inputs(encoder_graph(model)), *linear_inputs(step_graph(model))}
-    caches = set(cache_outputs(states_of(config), config.decoder_layers)) - {SELF_STATE}
+    of_all = cache_outputs(states_of(config), config.decoder_layers)
+    caches = {name for name in of_all if not name.startswith(SELF_STATE)}
     assert ranges.keys() == inputs | caches
     assert {ranges[name].shape for name in inputs} == {()}
     assert {ranges[name].shape for name in caches} == {(2, config.num_heads, config.head_dim)}

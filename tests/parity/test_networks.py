@@ -87,7 +87,7 @@ def network(request: pytest.FixtureRequest, tiny_bundle: Bundle, tmp_path_factor
     model = build_model(**{**SHAPES[request.param], "d_model": 48, "num_heads": 2})
     with torch.no_grad():
         for name, weight in model.named_parameters():  # the source must outweigh what is the same for all
-            if "attention" in name or "feed_forward" in name or "ssru" in name:
+            if any(part in name for part in ("attention", "feed_forward", "ssru", "retention")):
                 weight.mul_(10.0 if "cross_attention.output" in name else 2.5)
             if name.endswith("bias"):
                 weight.mul_(0.2)

@@ -7,7 +7,8 @@ from export.subject import DevSet, subject_of
 from export.window import with_window
 from model.checkpoint import Checkpoint
 from server.bundle.bundle import Bundle
-from tests.parity.served import check_lines, golden_texts
+from tests.parity import ladder
+from tests.parity.served import check_lines
 
 WINDOW = 3  # tokens; nearly every translation of the dev set is longer
 
@@ -35,10 +36,25 @@ def test_a_bundle_with_a_window_passes_its_check(bundle: Bundle) -> None:
     assert sum("passes the golden sentence" in line for line in check_lines(bundle)) >= 2
 
 
-@pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
-def test_a_server_answers_with_the_translations_of_the_bundle(
-    tiny_checkpoint: Checkpoint, bundle: Bundle, variant: str
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_torch_steps_batches_and_a_server_say_the_same(
+    tiny_checkpoint: Checkpoint, bundle: Bundle, beam_size: int
 ) -> None:
-    expected, texts = golden_texts(bundle, variant, tiny_checkpoint.tokenizer)
+    limits, checkpoint = bundle.manifest.limits, with_window(tiny_checkpoint, WINDOW)
+    texts, sources = ladder.captions(checkpoint, limits.max_source_tokens)
 
-    assert texts == [expected] * 3
+    expected = ladder.of_torch(checkpoint, sources, beam_size, limits.max_target_tokens)
+
+    assert len(sources) == ladder.NUM_SENTENCES
+    assert ladder.alone(bundle, "cpu-fp32", sources, beam_size) == expected
+    assert ladder.together(bundle, "cpu-fp32", sources, beam_size) == expected
+    assert ladder.served(bundle, "cpu-fp32", texts, beam_size) == ladder.spelled(checkpoint, expected)
+
+
+def test_int8_keeps_sentences_apart_and_is_served(tiny_checkpoint: Checkpoint, bundle: Bundle) -> None:
+    texts, sources = ladder.captions(tiny_checkpoint, bundle.manifest.limits.max_source_tokens)
+
+    expected = ladder.alone(bundle, "cpu-int8", sources, 4)
+
+    assert ladder.together(bundle, "cpu-int8", sources, 4) == expected
+    assert ladder.served(bundle, "cpu-int8", texts, 4) == ladder.spelled(tiny_checkpoint, expected)

@@ -2,10 +2,18 @@ import dataclasses
 
 import pytest
 
-from server.bundle.states import State, attention_states, empty_states, ssru_states, state_faults
+from server.bundle.states import (
+    State,
+    attention_states,
+    empty_states,
+    retention_states,
+    ssru_states,
+    state_faults,
+)
 
 GROWING = attention_states(3, 2, 8)
 FIXED = ssru_states(3, 48)
+RETENTION = retention_states(3, 2, 8)
 WINDOW = attention_states(1, 2, 8, window=4)[0]
 
 
@@ -22,6 +30,7 @@ def test_what_grows_is_as_long_as_a_row_and_a_window_up_to_its_bound(dtype: str)
         (WINDOW, (5, 2, 4, 8), dtype),
         (dataclasses.replace(WINDOW, shape=(2, 18, 8)), (5, 2, 17, 8), dtype),
         (FIXED[0], (5, 2, 3, 48), "float32"),
+        (RETENTION[2], (5, 2, 16, 8), "float32"),  # two places, the rows of both heads' matrices, their columns
     ):
         assert (state.tensor_shape(5, 17), state.dtype_in(dtype)) == (shape, found)
 
@@ -41,7 +50,7 @@ def test_empty_states_are_zeros_of_the_shapes_and_types_of_the_table() -> None:
     assert not any(each.any() for each in found.values())
 
 
-@pytest.mark.parametrize("states", [(), GROWING, FIXED, (WINDOW,), attention_states(256, 256, 1024)])
+@pytest.mark.parametrize("states", [(), GROWING, FIXED, RETENTION, (WINDOW,), attention_states(256, 256, 1024)])
 def test_a_table_of_ours_is_right(states: tuple[State, ...]) -> None:
     assert state_faults(states) == []
 

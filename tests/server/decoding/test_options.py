@@ -79,6 +79,8 @@ def test_equal_options_are_one_key_and_any_difference_makes_another() -> None:
 )
 def test_options_that_change_logits_need_whole_rows(options: DecodingOptions, is_steered: bool) -> None:
     assert options.is_steered is is_steered
+    is_drawn = options.sampling is not None or options.prefix_bias_beta > 0
+    assert options.uses_log_probs is (is_steered and is_drawn)
 
 
 @pytest.mark.parametrize(("source_tokens", "limit", "expected"), [(1, 512, 18), (100, 512, 216), (300, 512, 512)])

@@ -1,10 +1,12 @@
 """Drawing tokens: how often each is drawn, and what the draws depend on."""
 
 from collections import Counter
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from server.decoding.options import DecodingOptions, Sampling
 from server.decoding.result import FinishReason, Hypothesis
@@ -16,10 +18,21 @@ LOGITS = np.log(np.array([1, 2, 3, 4, 10, 20, 20, 40], np.float32) / 100)
 _MOST_CHI_SQUARE = 24.3  # with 7 degrees of freedom, one test in a thousand has more
 
 
+class Numbers(Random):
+    """Gives these numbers, one after the other."""
+
+    def __init__(self, *numbers: float) -> None:
+        super().__init__()
+        self._left = [*reversed(numbers)]
+
+    def random(self) -> float:
+        return self._left.pop()
+
+
 def chi_square(sampling: Sampling, expected: list[float]) -> float:
     """Returns how far 20,000 draws are from the probabilities that are expected."""
-    chance, total = np.random.Generator(np.random.Philox(5)), 20_000
-    counts = Counter(draw(LOGITS, 7, 0.4, sampling, chance.random()) for _ in range(total))
+    chance, total = Random(5), 20_000
+    counts = Counter(draw(LOGITS, 7, 0.4, sampling, chance) for _ in range(total))
     assert set(counts) == {token for token, share in enumerate(expected) if share}
     return sum((counts[token] - total * share) ** 2 / (total * share) for token, share in enumerate(expected) if share)
 
@@ -47,29 +60,66 @@ def test_the_measure_notices_other_probabilities() -> None:
 
 
 def test_every_number_draws_a_token() -> None:
-    assert [draw(LOGITS, 7, 0.4, Sampling(), number) for number in (0.0, 0.399, 0.401)] == [7, 7, 0]
-    assert draw(LOGITS, 7, 0.4, Sampling(), np.nextafter(1.0, 0.0)) == 6
-    assert draw(LOGITS, 7, 0.4, Sampling(top_k=1, temperature=100), 0.999) == 7
-    assert draw(LOGITS, 7, 0.4, Sampling(top_p=1e-9), 0.999) == 7
-    assert draw(np.zeros(300, np.float32), 0, 1 / 300, Sampling(top_p=1e-9), 0.999) == 299, "all are equal"
+    assert [draw(LOGITS, 7, 0.4, Sampling(), Numbers(number)) for number in (0.0, 0.399, 0.401)] == [7, 7, 0]
+    assert draw(LOGITS, 7, 0.4, Sampling(), Numbers(np.nextafter(1.0, 0.0))) == 6
+    assert draw(LOGITS, 7, 0.4, Sampling(top_k=1, temperature=100), Numbers(0.999)) == 7
+    assert draw(np.zeros(300, np.float32), 0, 1 / 300, Sampling(top_p=1e-9), Numbers(0.999)) == 299, "all are equal"
+    assert draw(np.zeros(300, np.float32), 0, 1 / 300, Sampling(top_k=2), Numbers(0.999)) == 299, "all are equal"
 
 
-def test_large_vocabularies_are_drawn_from_as_small_ones() -> None:
+def test_a_token_behind_the_most_probable_ones_is_not_drawn_again() -> None:
+    assert draw(LOGITS, 7, 0.4, Sampling(top_p=0.5), Numbers(0.41, 0.99)) == 6
+    assert draw(LOGITS, 7, 0.4, Sampling(top_p=0.5), Numbers(0.45, 0.48, 0.99)) == 6, "2, and then 4"
+    assert draw(LOGITS, 7, 0.4, Sampling(top_p=1e-9), Numbers(0.999, 0.99)) == 7
+
+
+@pytest.mark.parametrize("top_p", [1e-6, 0.1, 0.9])
+def test_few_draws_find_one_of_the_most_probable_tokens(top_p: float) -> None:
+    chance, logits = Random(1), np.linspace(1, 0, 12_000, dtype=np.float32)
+
+    num_draws = [_num_draws(logits, top_p, chance) for _ in range(200)]
+
+    assert np.mean(num_draws) < 15, "each leaves out half of the rest"
+
+
+def _num_draws(logits: NDArray[np.float32], top_p: float, chance: Random) -> int:
+    numbers = Numbers(*(chance.random() for _ in range(1000)))
+    draw(logits, 0, 1e-4, Sampling(top_p=top_p), numbers)
+    return 1000 - len(numbers._left)
+
+
+@pytest.mark.parametrize(
+    "sampling", [Sampling(), Sampling(top_k=200), Sampling(temperature=1.3), Sampling(top_k=300, temperature=0.7)]
+)
+def test_large_vocabularies_are_drawn_from_as_small_ones(sampling: Sampling) -> None:
     chance = np.random.Generator(np.random.Philox(9))
     logits = chance.normal(0, 2, 1000).astype(np.float32)
     best = int(logits.argmax())
-    for sampling in (Sampling(), Sampling(top_k=200), Sampling(top_p=0.9), Sampling(top_k=300, top_p=0.5)):
-        order = np.argsort(-logits)[: sampling.top_k or None]
-        weights = np.exp(logits[order].astype(np.float64))
-        kept = order[(np.cumsum(weights) - weights) < sampling.top_p * weights.sum()]
-        others = np.sort(kept[1:])
-        shares = np.exp(logits[[best, *others]].astype(np.float64))
-        ends = np.cumsum(shares) / shares.sum()
-        for number in chance.random(200):
-            place = int(np.searchsorted(ends, number, side="right"))
-            if abs(number - ends).min() > 1e-6:
-                found = draw(logits, best, float(np.exp(logits[best]) / np.exp(logits).sum()), sampling, number)
-                assert found == [best, *others][place]
+    kept = np.sort(np.argsort(-logits)[1 : sampling.top_k or None])
+    shares = np.exp(logits[[best, *kept]].astype(np.float64) / sampling.temperature)
+    ends = np.cumsum(shares) / shares.sum()
+    probability = float(np.exp(logits[best]) / np.exp(logits).sum())
+    for number in chance.random(200):
+        if abs(number - ends).min() > 1e-6:
+            expected = [best, *kept][int(np.searchsorted(ends, number, side="right"))]
+            assert draw(logits, best, probability, sampling, Numbers(number)) == expected
+
+
+@pytest.mark.parametrize("sampling", [Sampling(top_p=0.6), Sampling(top_k=300, top_p=0.5, temperature=1.3)])
+def test_the_most_probable_tokens_of_large_vocabularies_are_drawn_as_often_as_they_should(sampling: Sampling) -> None:
+    logits = np.random.Generator(np.random.Philox(9)).normal(0, 2, 1000).astype(np.float32)
+    order = np.argsort(-logits)[: sampling.top_k or None]
+    shares = np.exp(logits[order].astype(np.float64) / sampling.temperature)
+    shares /= shares.sum()
+    shares = shares[(np.cumsum(shares) - shares) < sampling.top_p]
+    probability, chance = float(np.exp(logits[order[0]]) / np.exp(logits).sum()), Random(4)
+    counts = Counter(draw(logits, int(order[0]), probability, sampling, chance) for _ in range(5000))
+
+    assert counts.keys() <= {*order[: len(shares)].tolist()}
+    expected = 5000 * shares / shares.sum()
+    found = np.array([counts[token] for token in order[: len(shares)].tolist()])
+    sigma = (((found - expected) ** 2 / expected).sum() - len(shares) + 1) / np.sqrt(2 * len(shares) - 2)
+    assert sigma < 4
 
 
 def sampled(source_ids: tuple[int, ...] = (9, 8, EOS), num: int = 3, seed: int = 1, **options: Any) -> list[Hypothesis]:

@@ -36,18 +36,18 @@ def test_each_search_gets_of_a_step_what_it_would_get_alone() -> None:
     logits[:, 5] += 10
     rows = [[3], [0], [8], [1], [5], [7], [2]]  # 4 and 6 are those of others
     together = Step(logits.copy(), *top_of(logits, 6))
-    plain = [each.tolist() for each in together]
+    plain = [each.tolist() for each in together[:3]]
 
     wanted = change_step(list(zip([search_of(**each) for each in ASKED], rows, strict=True)), together)
 
     for own, options, (row,) in zip(wanted, ASKED, rows, strict=True):
         alone = Step(logits[[row]], *top_of(logits[[row]], 6))
         assert change_step([(search_of(**options), [0])], alone) == [own]
-        assert [each[row].tolist() for each in together] == [each[0].tolist() for each in alone]
+        assert [each[row].tolist() for each in together[:3]] == [each[0].tolist() for each in alone[:3]]
         assert len(own) == ("given_target" in options or "return_alternatives" in options)
-        assert own or [each[row].tolist() for each in together] != [each[row] for each in plain]
+        assert own or [each[row].tolist() for each in together[:3]] != [each[row] for each in plain]
     for row in (4, 6):
-        assert [each[row].tolist() for each in together] == [each[row] for each in plain]
+        assert [each[row].tolist() for each in together[:3]] == [each[row] for each in plain]
 
 
 def test_all_hypotheses_draw_from_the_first_row_and_then_each_from_its_own() -> None:

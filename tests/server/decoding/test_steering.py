@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from server.decoding.options import DecodingOptions
-from server.decoding.steering import BAN, BANNED, Steering, Step, best_of, draw_to, log_probs_of, steer
+from server.decoding.steering import BAN, BANNED, Steering, Step, best_of, likely, log_probs_of, steer
 
 EOS = 3
 
@@ -15,9 +15,7 @@ EOS = 3
 def steered(written: list[int], values: list[float] | None = None, **options: Any) -> list[float]:
     """Returns what becomes of a row of logits, by default 0 to 9."""
     logits = np.array([values or range(10)], np.float32)
-    factors = Steering(DecodingOptions(**options), EOS).factors([written])
-    if factors:
-        steer(Step(logits, *top_of(logits, 1)), factors)
+    Steering(DecodingOptions(**options), EOS).change(Step(logits, *top_of(logits, 1)), 0, written)
     row: list[float] = logits[0].tolist()
     return row
 
@@ -32,7 +30,7 @@ def top_of(logits: NDArray[np.float32], top_k: int) -> tuple[NDArray[np.int64], 
 
 
 def banned(written: list[int], **options: Any) -> list[int]:
-    return [token for token, value in enumerate(steered(written, **options)) if value == BANNED]
+    return [token for token, value in enumerate(steered(written, **options)) if value == np.float32(BANNED)]
 
 
 def test_a_penalty_makes_tokens_less_likely_once_each_whatever_their_sign() -> None:
@@ -91,7 +89,8 @@ def test_a_step_that_is_steered_is_a_step_of_the_changed_logits(top_k: int, peak
             value = expected[row, token]
             expected[row, token] = BANNED if by is BAN else value / by if value >= 0 else value * by
 
-    steer(Step(logits, top_ids, top_log_probs), factors)
+    for row, own in factors.items():
+        steer(Step(logits, top_ids, top_log_probs), row, own)
 
     np.testing.assert_allclose(logits, expected, rtol=1e-6)
     expected_ids, expected_log_probs = top_of(logits, top_k)
@@ -100,11 +99,21 @@ def test_a_step_that_is_steered_is_a_step_of_the_changed_logits(top_k: int, peak
     assert (logits[30:].tolist(), top_ids[30:].tolist(), top_log_probs[30:].tolist()) == kept
 
 
+def test_a_step_without_log_probabilities_has_logits_in_their_place() -> None:
+    logits = np.array([[900, -1, 800, 1], [4, 3, 2, 1]], np.float32)  # whose exponentials are none
+    top_ids = np.array([[0, 2], [0, 1]])
+    top = np.take_along_axis(logits, top_ids, axis=1)
+
+    steer(Step(logits, top_ids, top, has_log_probs=False), 0, {0: 1.5, 1: 1.5, 3: BAN})
+
+    assert (top_ids.tolist(), top.tolist()) == ([[2, 0], [0, 1]], [[800, 600], [4, 3]])
+
+
 def test_a_token_that_was_not_among_the_best_takes_the_place_of_one_that_is_banned() -> None:
     logits = np.array([[5, 4, 3, 2, 1]], np.float32)
     top_ids, top_log_probs = top_of(logits, 2)
 
-    steer(Step(logits, top_ids, top_log_probs), {0: {0: BAN, 2: BAN}})
+    steer(Step(logits, top_ids, top_log_probs), 0, {0: BAN, 2: BAN})
 
     assert top_ids.tolist() == [[1, 3]]
     total = np.exp([4, 2, 1]).sum()
@@ -115,7 +124,7 @@ def test_if_too_few_tokens_are_left_banned_ones_follow() -> None:
     logits = np.array([[5, 4, 3]], np.float32)
     top_ids, top_log_probs = top_of(logits, 2)
 
-    steer(Step(logits, top_ids, top_log_probs), {0: {0: BAN, 1: BAN}})
+    steer(Step(logits, top_ids, top_log_probs), 0, {0: BAN, 1: BAN})
 
     assert top_ids.tolist() == [[2, 0]]
     assert top_log_probs[0].tolist() == [pytest.approx(0), pytest.approx(BANNED)]
@@ -124,7 +133,7 @@ def test_if_too_few_tokens_are_left_banned_ones_follow() -> None:
 def test_log_probabilities_are_the_logarithms_of_a_softmax() -> None:
     logits = np.log(np.array([[1, 2, 5], [4, 4, 8]], np.float32)) + np.float32(300)
 
-    found = log_probs_of(Step(logits, *top_of(logits, 2)), [1, 0, 1, 1], [0, 1, 1, 2])
+    found = log_probs_of(Step(logits, *top_of(logits, 2)), [(1, 0), (0, 1), (1, 1), (1, 2)])
 
     assert np.exp(found) == pytest.approx([4 / 16, 2 / 8, 4 / 16, 8 / 16], rel=1e-4)
 
@@ -133,15 +142,15 @@ def test_a_token_that_cannot_be_written_has_minus_infinity() -> None:
     logits = np.array([[0, -np.inf]], np.float32)
 
     step = Step(logits, np.array([[0]]), np.zeros((1, 1), np.float32))
-    assert log_probs_of(step, [0], [1]) == [-np.inf]
-    steer(step, {0: {1: 1.5}})
-    assert logits.tolist() == [[0, BANNED]], "as if it was banned"
+    assert log_probs_of(step, [(0, 1)]) == [-np.inf]
+    steer(step, 0, {1: 1.5})
+    assert logits.tolist() == [[0, np.float32(BANNED)]], "as if it was banned"
 
 
 def test_the_best_are_in_order_and_of_equals_the_lower_id_is_first() -> None:
     values = np.array([1, 5, 2, 5, 0], np.float32)
 
-    assert [best_of(values, top_k).tolist() for top_k in (1, 3, 5)] == [[1], [1, 3, 2], [1, 3, 2, 0, 4]]
+    assert [best_of(values, top_k) for top_k in (1, 3, 5)] == [[1], [1, 3, 2], [1, 3, 2, 0, 4]]
 
 
 @pytest.mark.parametrize("size", [16, 127, 128, 300, 1000, 4096])
@@ -150,18 +159,29 @@ def test_the_best_of_large_vocabularies_are_those_of_a_sort(size: int, top_k: in
     chance = np.random.Generator(np.random.Philox(size))
     for values in (chance.normal(0, 2, size), np.arange(size), np.zeros(size)):
         expected = np.argsort(-values, kind="stable")[:top_k]
-        assert best_of(values.astype(np.float32), top_k).tolist() == expected.tolist()
+        assert best_of(values.astype(np.float32), top_k) == expected.tolist()
+        assert {*expected.tolist()} <= {*likely(values.astype(np.float32), top_k).tolist()}
 
 
 @pytest.mark.parametrize(
-    ("written", "expected"),
-    [([], {0: (5, 0.25)}), ([5], {0: (6, 0.25)}), ([6], {}), ([7, 6], {}), ([5, 6], {}), ([5, 6, 7], {})],
+    ("written", "expected"), [([], [5]), ([5], [6]), ([6], []), ([7, 6], []), ([5, 6], []), ([5, 6, 7], [])]
 )
 def test_a_beam_that_follows_its_prefix_is_drawn_to_the_next_token_of_it(
-    written: list[int], expected: dict[int, tuple[int, float]]
+    written: list[int], expected: list[int]
 ) -> None:
-    assert Steering(DecodingOptions(target_prefix=(5, 6), prefix_bias_beta=0.25), EOS).drawn([written]) == expected
-    assert Steering(DecodingOptions(target_prefix=(5, 6)), EOS).drawn([written]) == {}
+    drawn = steered(written, target_prefix=(5, 6), prefix_bias_beta=0.25)
+
+    assert [token for token, value in enumerate(drawn) if value != token] == expected
+    assert steered(written, target_prefix=(5, 6)) == [*range(10)]
+
+
+def test_a_token_that_is_penalised_and_drawn_to_is_both() -> None:
+    values = [2.0, 1.0, -1.0]
+
+    drawn = steered([0], values, repetition_penalty=2.0, target_prefix=(0, 1), prefix_bias_beta=0.5)
+
+    shares = np.exp([1.0, 1.0, -1.0])
+    assert drawn == pytest.approx([1.0, np.log(shares[1] + shares.sum()), -1.0], rel=1e-6)
 
 
 @pytest.mark.parametrize("token", [0, 40, 99])
@@ -175,11 +195,11 @@ def test_the_token_has_its_part_of_all_probability_beside_its_share_of_the_rest(
     ids, log_probs = top_of(logits, top_k)
     others = ids[[0, 2]].tolist(), log_probs[[0, 2]].tolist()
 
-    draw_to(Step(logits, ids, log_probs), {1: (token, 0.25)})
+    steer(Step(logits, ids, log_probs), 1, {}, token, 0.25)
 
     best = np.argsort(-expected, kind="stable")[:top_k]
     assert ids[1].tolist() == best.tolist()
     assert np.exp(log_probs[1]) == pytest.approx(expected[best], rel=1e-4)
-    every = log_probs_of(Step(logits, ids, log_probs), [1] * 99, list(range(99)))
+    every = log_probs_of(Step(logits, ids, log_probs), [(1, each) for each in range(99)])
     assert np.exp(every) == pytest.approx(expected[:99], rel=1e-4)
     assert (ids[[0, 2]].tolist(), log_probs[[0, 2]].tolist()) == others

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from server.decoding.options import DecodingOptions
+from server.decoding.options import DecodingOptions, Sampling
 from server.engine.batch import Batch
 from server.errors import EngineFailed
 from tests.fakes import EOS, FIRST_TOKEN
@@ -42,6 +42,18 @@ def test_a_steered_sentence_feeds_what_it_has_chosen(parts: Parts, batch: Batch)
     parts.step(batch, 3)
 
     assert [fed[0] for fed in parts.runner.fed[1:]] == [5, 6]
+
+
+@pytest.mark.parametrize("sampling", [None, Sampling(top_k=1)])
+def test_sentences_without_scores_are_steered_by_logits_unless_they_draw(
+    parts: Parts, batch: Batch, sampling: Sampling | None
+) -> None:
+    (steered,) = parts.submit(3, options=dataclasses.replace(UNIQUE, with_scores=False, sampling=sampling))
+
+    parts.step(batch, 3)
+
+    assert steered.result(0).hypotheses[0].ids == (5, 6)
+    assert parts.runner.had_log_probs == [sampling is not None] * 3
 
 
 def test_steered_sentences_that_fail_fail_alone(parts: Parts, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
