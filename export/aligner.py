@@ -59,7 +59,12 @@ def aligner_graph(step: onnx.ModelProto, heads: Sequence[Head]) -> onnx.ModelPro
 
 
 def write_aligner(directory: Path, variant: Variant, heads: Sequence[Head]) -> Variant:
-    """Adds the aligner to the files of a variant, whose directory this is; returns the variant with it."""
+    """Adds the aligner to the files of a variant, whose directory this is; returns the variant with it.
+
+    Without heads there is none.
+    """
+    if not heads:
+        return variant
     step = onnx.load(directory / PLAIN_STEP.file, load_external_data=False)
     onnx.save(aligner_graph(step, heads), directory / ALIGNER_FILE)
     files = {**variant.files, ALIGNER_FILE: describe_file(directory / ALIGNER_FILE)}

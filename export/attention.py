@@ -131,20 +131,25 @@ class CrossAttention:
         It reads caches [slots, H, S, D], and returns them under other names.
         """
         graph, heads, width = self._graph, self._config.num_heads, self._config.head_dim
-        query_width = heads * width
-        weight, bias = attention.qkv.weight[:query_width], attention.qkv.bias[:query_width]
-        query = graph.linear(f"{name}.query", x, weight, bias)
+        weight, bias = attention.qkv.weight[: heads * width], attention.qkv.bias[: heads * width]
+        return self.context(name, graph.linear(f"{name}.query", x, weight, bias))
+
+    def context(self, name: str, query: str, **attributes: float) -> str:
+        """Adds the attention of queries [B, H * D]; attributes are of the kernel."""
+        graph, heads, width = self._graph, self._config.num_heads, self._config.head_dim
         past, new = (_caches_of(name, kind) for kind in ("cross", "new_cross"))
         context = f"{name}.context"  # the same in both forms, which are calibrated as one
         if not self._shares_slots:
-            return graph.reshape(self._kernel(context, query, 1, past, new), [-1, heads * width])
+            return graph.reshape(self._kernel(context, query, 1, past, new, **attributes), [-1, heads * width])
         queries = graph.reshape(graph.node("Gather", [query, self._slot_rows]), [-1, SLOT_ROWS, heads, width])
         queries = graph.node("Transpose", [queries], perm=[0, 2, 1, 3])  # rows of a slot within each of its heads
-        contexts = self._kernel(f"{name}.contexts", queries, SLOT_ROWS, past, new)
+        contexts = self._kernel(f"{name}.contexts", queries, SLOT_ROWS, past, new, **attributes)
         contexts = graph.node("Transpose", [graph.reshape(contexts, [-1, heads, SLOT_ROWS, width])], perm=[0, 2, 1, 3])
         return graph.node("Gather", [graph.reshape(contexts, [-1, heads * width]), self._row_places], context)
 
-    def _kernel(self, name: str, queries: str, num_rows: int, past: list[str], new: list[str]) -> str:
+    def _kernel(
+        self, name: str, queries: str, num_rows: int, past: list[str], new: list[str], **attributes: float
+    ) -> str:
         config = self._config
         return self._graph.node_of_many(
             "GroupQueryAttention",
@@ -159,6 +164,7 @@ class CrossAttention:
             domain="com.microsoft",
             num_heads=num_rows * config.num_heads,
             kv_num_heads=config.num_heads,
+            **attributes,
         )
 
 

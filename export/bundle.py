@@ -17,7 +17,7 @@ from export.confidence import with_confidence
 from export.description import described_quality
 from export.drafts import drafted
 from export.examples import CHECKED_SENTENCES, encode_examples
-from export.files import EXACT, write_variant
+from export.files import EXACT, check_variants, write_variant
 from export.halves import share_halves
 from export.manifest import draft_manifest
 from export.mapped import MappedWeights
@@ -33,7 +33,7 @@ from export.verify import (
     open_translator,
 )
 from model.memory import return_freed_memory
-from model.one_pass import OnePass
+from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.manifest import MANIFEST_FILE, SHORTLIST_FILE, GoldenOutput, Manifest, seal_manifest
 from server.bundle.tokenizer import Tokenizer
@@ -75,14 +75,10 @@ def export_bundle(
 
     Raises:
         FileExistsError: `out` exists.
-        ValueError: too few dev sentences, or unknown variants.
+        ValueError: too few dev sentences, or variants that are unknown or not for such a network.
         VerificationError: the graphs do not do what the model does.
     """
-    if not variants or not set(variants) <= set(VARIANTS):
-        raise ValueError(f"variants must be some of {', '.join(VARIANTS)}, not {', '.join(variants) or 'none'}")
-    on_device = [name for name in variants if VARIANTS[name].is_on_device]
-    if on_device and isinstance(subject.model, OnePass):
-        raise ValueError(f"variants must be for CPUs, as a one-pass network runs there alone, not {on_device[0]}")
+    check_variants(subject.model, variants)
     with drafted(out) as draft:
         _Export(subject, draft, dev, version, max_bleu_loss, min_chrf).write(variants)
         open_bundle(draft)
@@ -210,6 +206,7 @@ class _Export:
                 self._probe(translator)
                 if not self.manifest.is_one_pass:
                     self.manifest = with_confidence(translator, self.tokenizer, self.manifest, self.examples)
+                if isinstance(self.subject.model, Transformer):  # the aligner is made of its layers
                     self._choose_heads(bundle, runner, translator)
 
     def _probe(self, translator: IdTranslator) -> None:

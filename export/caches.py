@@ -3,10 +3,19 @@
 A range is how far each channel goes below zero and above, [2, H, D], as `export.calibrate` finds it.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
+import onnx
 from numpy.typing import NDArray
+from onnx import TensorProto, helper
 
 from export.columns import LEAST, LEVELS
+
+READ = ".read"  # ends the names of Identity nodes that read a cache of one head, behind the cache's name and what for
+
+# Nodes, and the constants that they need by name.
+Replacement = tuple[list[onnx.NodeProto], dict[str, NDArray[np.generic]]]
 
 
 def cache_name(name: str) -> str:
@@ -35,3 +44,50 @@ def is_self(name: str) -> bool:
 
 def _holds_keys(name: str) -> bool:
     return "_key." in name
+
+
+def identity_nodes(
+    node: onnx.NodeProto, goes_into: str | None, ranges: Mapping[str, NDArray[np.float32]]
+) -> Replacement:
+    """Returns what an Identity becomes in int8: itself, unless it writes a cache or its name ends with `READ`.
+
+    Args:
+        node: from [rows, H * D] if it writes one, and from [..., D] of one head if it reads one.
+        goes_into: the cache that its output goes into, if any.
+        ranges: of all caches, by name.
+    """
+    name = node.output[0]
+    if goes_into is not None:
+        return _rounded(node.input[0], name, goes_into, ranges[goes_into])
+    if name.endswith(READ):
+        cache = ".".join(name.split(".")[:2])
+        return _read(node.input[0], name, cache, ranges[cache])
+    return [node], {}
+
+
+def _rounded(x: str, name: str, cache: str, reach: NDArray[np.float32]) -> Replacement:
+    """Adds units of the scale, which then are rounded: ONNX Runtime is slow where each channel has a scale."""
+    centred, units = f"{name}.centred", f"{name}.units"
+    constants: dict[str, NDArray[np.generic]] = {
+        f"{cache}.middle": cache_middles(cache, reach),
+        f"{cache}.per_unit": 1 / cache_scales(cache, reach),
+        "unit_scale": np.array(1, np.float32),
+        "zero_int8": np.array(0, np.int8),
+    }
+    middle, per_unit, *unit = constants
+    nodes = [
+        helper.make_node("Sub", [x, middle], [centred], name=centred),
+        helper.make_node("Mul", [centred, per_unit], [units], name=units),
+        helper.make_node("QuantizeLinear", [units, *unit], [name], name=name),
+    ]
+    return nodes, constants
+
+
+def _read(x: str, name: str, cache: str, reach: NDArray[np.float32]) -> Replacement:
+    scale, middle, floats, scaled = (f"{cache}.scale", f"{cache}.middle", f"{name}.float", f"{name}.scaled")
+    nodes = [
+        helper.make_node("Cast", [x], [floats], name=floats, to=TensorProto.FLOAT),
+        helper.make_node("Mul", [floats, scale], [scaled], name=scaled),
+        helper.make_node("Add", [scaled, middle], [name], name=name),
+    ]
+    return nodes, {scale: cache_scales(cache, reach), middle: cache_middles(cache, reach)}

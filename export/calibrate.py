@@ -12,8 +12,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnx import helper
 
-from export.graph import prune
-from export.quantize import linear_inputs
+from export.graph import linear_inputs, prune
 from model.data import pad
 from server.bundle.graphs import ENCODER_FILE, PLAIN_STEP, cache_names, step_controls
 from server.bundle.states import SELF_STATE

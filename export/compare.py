@@ -7,7 +7,7 @@ from export.subject import Subject
 from export.verify import IdTranslator, check_ids, check_step_logits
 from export.verify_one_pass import check_lengths, check_positions, check_readings
 from model.one_pass import OnePass
-from model.transformer import Transformer
+from model.search import Stepwise
 from server.bundle.languages import Ids
 from server.runtime.one_pass import OnePassRunner
 from server.runtime.runner import HostRunner, NetworkRunner
@@ -45,7 +45,9 @@ def compare_with_model(
         for beam_size, key in _BEAM_SIZES.items():
             parity[key] = check_readings(model, translator, sources, beam_size)
         parity["exact_lengths"] = check_lengths(model, translator, sources)
-    elif isinstance(model, Transformer) and isinstance(runner, HostRunner):
+    else:
+        assert isinstance(model, Stepwise), "there is no other family"
+        assert isinstance(runner, HostRunner), "float32 is for CPUs"
         parity["step_logits"] = check_step_logits(model, runner, sources[:_STEPPED], targets[:_STEPPED], let_go)
         for beam_size, key in _BEAM_SIZES.items():
             let_go()

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -20,6 +20,7 @@ from export.quantize import quantize_graph
 from export.states import states_of
 from model.network import Network
 from model.one_pass import OnePass
+from model.search import Stepwise
 from model.transformer import Transformer
 from server.bundle.files import describe_file
 from server.bundle.graphs import (
@@ -42,6 +43,16 @@ FOR_CPUS = (EXACT, "cpu-int8")  # what commands write unless they are told other
 # In values, so that a weight is at the same place in float32 and in float16: see `export.halves`.
 _ALIGNMENT = 32
 _INLINE = 64  # smaller tensors stay in the graphs: shape inference sees them
+
+
+def check_variants(model: Network, variants: Collection[str]) -> None:
+    """Raises ValueError unless the variants are some that can be written of a network."""
+    known = [name for name in VARIANTS if isinstance(model, Transformer) or not VARIANTS[name].is_on_device]
+    if not variants or not set(variants) <= set(known):
+        given = ", ".join(variants) or "none"
+        raise ValueError(
+            f"variants must be some of {', '.join(known)} for the family {model.config.family}, not {given}"
+        )
 
 
 def write_variant(
@@ -90,7 +101,7 @@ def _builders(
     """Returns what builds each of a variant's graphs."""
     if isinstance(model, OnePass):
         return {ONE_PASS_FILE: partial(one_pass_graph, model, dtype)}
-    assert isinstance(model, Transformer), "there is no other family"
+    assert isinstance(model, Stepwise), "there is no other family"
     builders: dict[str, Callable[[], onnx.ModelProto]] = {ENCODER_FILE: partial(encoder_graph, model, dtype)}
     builders |= {form.file: partial(step_graph, model, dtype, form) for form in step_forms(name, has_shortlist)}
     if VARIANTS[name].is_on_device:

@@ -116,5 +116,11 @@ def before_reshapes(producers: Mapping[str, onnx.NodeProto], name: str) -> str:
     return name
 
 
+def linear_inputs(model: onnx.ModelProto) -> list[str]:
+    """Returns the names of the tensors that a `Gemm` multiplies, as they are before any `Reshape` or `Transpose`."""
+    producers = {node.output[0]: node for node in model.graph.node}
+    return sorted({before_reshapes(producers, node.input[0]) for node in model.graph.node if node.op_type == "Gemm"})
+
+
 def _value_info(name: str, dtype: DTypeLike, shape: list[str | int]) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)

@@ -24,15 +24,18 @@ from export.graph import Graph
 from export.projection import choose_among_all, choose_among_candidates
 from export.recurrent import RecurrentStates
 from export.retention import RetentionStates
+from export.rnn import RecurrentStep, draw_source
 from export.states import states_of
 from export.window import WindowAttention
 from model.attention import MultiHeadAttention
 from model.config import Activation, TransformerConfig
+from model.rnn import RecurrentNetwork
+from model.search import Stepwise
 from model.transformer import QUICK_GELU, Layer, LayeredNetwork, Transformer
 from server.bundle.graphs import PLAIN_STEP, StepForm, cache_names
 
 
-def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.ModelProto:
+def encoder_graph(model: Stepwise, dtype: DTypeLike = np.float32) -> onnx.ModelProto:
     """Builds `source_ids` [B, S], `source_lengths` [B] -> `cross_key.{i}`, `cross_value.{i}` [B, H, S, D].
 
     What pads `source_ids` behind a row's length does not matter.
@@ -40,12 +43,20 @@ def encoder_graph(model: Transformer, dtype: DTypeLike = np.float32) -> onnx.Mod
     return draw_encoder(model, dtype).build()
 
 
-def draw_encoder(model: Transformer, dtype: DTypeLike = np.float32) -> Graph:
+def draw_encoder(model: Stepwise, dtype: DTypeLike = np.float32) -> Graph:
     """Draws what `encoder_graph` builds; in float32 its initializers are views of the model's weights."""
-    config = model.config
     graph = Graph("encoder", dtype)
     ids = graph.input("source_ids", np.int64, ["rows", "source"])
     lengths = graph.input("source_lengths", np.int32, ["rows"])
+    if isinstance(model, RecurrentNetwork):
+        draw_source(graph, model, ids, lengths)
+    else:
+        _draw_source(graph, model, ids, lengths)
+    return graph
+
+
+def _draw_source(graph: Graph, model: Transformer, ids: str, lengths: str) -> None:
+    config = model.config
     shape = graph.node("Shape", [ids])
     split_shape = graph.node("Concat", [shape, graph.constant([config.num_heads, config.head_dim])], axis=0)
     x = encode(graph, model, ids, shape, lengths)
@@ -56,8 +67,7 @@ def draw_encoder(model: Transformer, dtype: DTypeLike = np.float32) -> Graph:
             projected = graph.linear(f"decoder.{i}.cross.{part}", x, weight, bias)
             heads = graph.node("Reshape", [projected, split_shape])  # [B, S, H, D]
             graph.node("Transpose", [heads], f"cross_{part}.{i}", perm=[0, 2, 1, 3])
-            graph.output(f"cross_{part}.{i}", dtype, ["rows", config.num_heads, "source", config.head_dim])
-    return graph
+            graph.output(f"cross_{part}.{i}", graph.dtype, ["rows", config.num_heads, "source", config.head_dim])
 
 
 def encode(graph: Graph, model: LayeredNetwork, ids: str, shape: str, lengths: str) -> str:
@@ -71,7 +81,7 @@ def encode(graph: Graph, model: LayeredNetwork, ids: str, shape: str, lengths: s
     return graph.layer_norm("encoder.norm", x, model.encoder_norm) if stack.has_final_norm else x
 
 
-def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm = PLAIN_STEP) -> onnx.ModelProto:
+def step_graph(model: Stepwise, dtype: DTypeLike = np.float32, form: StepForm = PLAIN_STEP) -> onnx.ModelProto:
     """Builds one decoder step over B rows with a token each; `server.network.Decoder.step` says what goes in and out.
 
     Its controls are `input_ids` int64 [B], `past_lengths` int32 [B], `source_lengths` int32 [slots], and in host memory
@@ -90,7 +100,7 @@ def step_graph(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm
     return draw_step(model, dtype, form).build()
 
 
-def draw_step(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm = PLAIN_STEP) -> Graph:
+def draw_step(model: Stepwise, dtype: DTypeLike = np.float32, form: StepForm = PLAIN_STEP) -> Graph:
     """Draws what `step_graph` builds; in float32 its initializers are views of the model's weights."""
     config = model.config
     graph = Graph("decoder_step", dtype)
@@ -101,21 +111,51 @@ def draw_step(model: Transformer, dtype: DTypeLike = np.float32, form: StepForm 
     source_total = graph.input("source_total", np.int32, [1])
     top_k = graph.input("top_k", np.int64, [1])
     with_log_probs = graph.input("with_log_probs", np.bool_, [1])
-    mix = _mixer(graph, config, past_lengths, self_total)
-    for name in cache_names("cross", config.decoder_layers):
+    for name in cache_names("cross", config.cross_layers):
         graph.input(name, dtype, ["slots", config.num_heads, "source", config.head_dim])
-    x = embed_target(graph, model, ids, past_lengths)
-    attend_cross = CrossAttention(graph, config, x, source_lengths, source_total, form.shares_slots)
-    for i, layer in enumerate(model.decoder):
-        x = draw_layer(graph, f"decoder.{i}", x, layer, mix, attend_cross)
-    if config.decoder.has_final_norm:
-        x = graph.layer_norm("decoder.norm", x, model.decoder_norm)
+    decode: RecurrentStep | _Layers
+    if isinstance(model, RecurrentNetwork):
+        decode = RecurrentStep(graph, model, past_lengths, source_lengths, source_total, form.shares_slots)
+    else:
+        decode = _Layers(graph, model, past_lengths, self_total, source_lengths, source_total, form.shares_slots)
+    x = decode(ids)
     choose = choose_among_candidates if form.has_shortlist else choose_among_all
     choose(graph, model, x, top_k, with_log_probs)
-    mix.write()
-    for name in cache_names("new_cross", config.decoder_layers):
+    decode.write()
+    for name in cache_names("new_cross", config.cross_layers):
         graph.output(name, dtype, ["slots", config.num_heads, "source", config.head_dim])
     return graph
+
+
+class _Layers:
+    """Adds a Transformer's decoder to a step, and last what writes its states; the arguments are inputs of the step."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        model: Transformer,
+        past_lengths: str,
+        self_total: str,
+        source_lengths: str,
+        source_total: str,
+        shares_slots: bool,
+    ) -> None:
+        self._graph, self._model, self._past_lengths = graph, model, past_lengths
+        self._mix = _mixer(graph, model.config, past_lengths, self_total)
+        self._source = source_lengths, source_total, shares_slots
+
+    def __call__(self, ids: str) -> str:
+        """Adds the decoder from ids int64 [B] to what is projected, [B, M]."""
+        graph, model = self._graph, self._model
+        x = embed_target(graph, model, ids, self._past_lengths)
+        attend_cross = CrossAttention(graph, model.config, x, *self._source)
+        for i, layer in enumerate(model.decoder):
+            x = draw_layer(graph, f"decoder.{i}", x, layer, self._mix, attend_cross)
+        return graph.layer_norm("decoder.norm", x, model.decoder_norm) if model.config.decoder.has_final_norm else x
+
+    def write(self) -> None:
+        """Adds the outputs of the states."""
+        self._mix.write()
 
 
 def _mixer(

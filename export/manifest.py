@@ -69,7 +69,7 @@ def dimensions_of(config: TransformerConfig) -> Dimensions:
         num_heads=config.num_heads,
         head_dim=config.head_dim,
         encoder_layers=config.encoder_layers,
-        decoder_layers=config.decoder_layers,
+        decoder_layers=config.cross_layers,
     )
 
 

@@ -7,7 +7,6 @@ from onnx import numpy_helper
 
 from export.graph import Graph
 from model.network import Network
-from model.transformer import Transformer
 from server.bundle.graphs import CANDIDATES, COLUMNS, EMBEDDING, LOGITS, MAX_BEAM_SIZE, PRODUCTS
 
 MAX_TOP_K = 2 * MAX_BEAM_SIZE  # best tokens that a step can return
@@ -18,7 +17,7 @@ SHORTLIST_BLOCK = CANDIDATES // MAX_TOP_K  # the same for the candidates of a sh
 CANDIDATE_LOGITS = "candidate_logits"  # of all rows, one after the other
 
 
-def choose_among_all(graph: Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
+def choose_among_all(graph: Graph, model: Network, x: str, top_k: str, with_log_probs: str) -> None:
     """Adds the projection to the whole vocabulary, and the best tokens."""
     logits = project(graph, model, x)
     graph.output(logits, np.float32, ["rows", model.config.vocab_size])
@@ -51,7 +50,7 @@ def block_size(vocab_size: int) -> int:
     return min(divisors, key=lambda size: abs(size - MAX_BLOCK), default=_UNEVEN_BLOCK)
 
 
-def choose_among_candidates(graph: Graph, model: Transformer, x: str, top_k: str, with_log_probs: str) -> None:
+def choose_among_candidates(graph: Graph, model: Network, x: str, top_k: str, with_log_probs: str) -> None:
     """Adds the projection to columns that the server chose, and the best of each row's candidates among them.
 
     The columns are the first factor, since the second is packed in every step, and in blocks, so that what is summed

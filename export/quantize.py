@@ -19,12 +19,12 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from export.caches import cache_middles, cache_name, cache_scales, is_self
+from export.caches import cache_middles, cache_name, cache_scales, identity_nodes, is_self
 from export.columns import LEAST, LEVELS, quantize_columns
 from export.embedding import TABLES
 from export.graph import before_reshapes, used_names
 from export.projection import CANDIDATE_LOGITS
-from server.bundle.graphs import EMBEDDING
+from server.bundle.graphs import EMBEDDING, PRODUCTS
 
 _ZERO_SYMMETRIC = 128  # uint8 that stands for 0.0 where values have both signs
 _CACHE_INPUTS = slice(3, 5)  # of GroupQueryAttention: past key, past value
@@ -44,8 +44,10 @@ def quantize_graph(model: onnx.ModelProto, ranges: Mapping[str, NDArray[np.float
     for node in model.graph.node:
         if node.op_type == "Gemm":
             quantizer.replace_linear(node)
-        elif node.op_type == "MatMul":
+        elif node.output[0] == PRODUCTS:
             quantizer.replace_projection(node)
+        elif node.op_type == "Identity":
+            quantizer.replace_identity(node)
         elif node.name == CANDIDATE_LOGITS:
             quantizer.replace_candidates(node)
         elif node.op_type == "GroupQueryAttention" and all(node.input[_CACHE_INPUTS]):
@@ -59,12 +61,6 @@ def quantize_graph(model: onnx.ModelProto, ranges: Mapping[str, NDArray[np.float
     return quantizer.build()
 
 
-def linear_inputs(model: onnx.ModelProto) -> list[str]:
-    """Returns the names of the tensors that a `Gemm` multiplies, as they are before any `Reshape` or `Transpose`."""
-    producers = {node.output[0]: node for node in model.graph.node}
-    return sorted({before_reshapes(producers, node.input[0]) for node in model.graph.node if node.op_type == "Gemm"})
-
-
 class _Quantizer:
     def __init__(self, model: onnx.ModelProto, ranges: Mapping[str, NDArray[np.float32]]) -> None:
         self._model = model
@@ -72,7 +68,7 @@ class _Quantizer:
         self._weights = {tensor.name: tensor for tensor in model.graph.initializer}
         self._producers = {output: node for node in model.graph.node for output in node.output}
         self._initializers: dict[str, onnx.TensorProto] = {}
-        # Linear maps whose result goes into a cache, which the encoder returns: by the map's output.
+        # Nodes whose result goes into a cache, which the encoder returns: by the node's output.
         self._cached = {
             before_reshapes(self._producers, output.name): output.name
             for output in model.graph.output
@@ -199,6 +195,13 @@ class _Quantizer:
         quantization = {"k_quant_type": "PER_CHANNEL", "v_quant_type": "PER_CHANNEL", "kv_cache_bit_width": 8}
         replaced.attribute.extend(helper.make_attribute(name, value) for name, value in quantization.items())
         self.nodes.append(replaced)
+
+    def replace_identity(self, node: onnx.NodeProto) -> None:
+        """Makes int8 what goes into a cache, and floating point what comes out of one, where no kernel does."""
+        nodes, constants = identity_nodes(node, self._cached.get(node.output[0]), self._ranges)
+        self.nodes.extend(nodes)
+        for name, value in constants.items():
+            self._constant(name, value)
 
     def replace_write(self, node: onnx.NodeProto) -> None:
         """Makes a key or value int8 before it is written to the ring of a window; see `export.window`."""

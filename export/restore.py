@@ -73,6 +73,8 @@ def restore_checkpoint(directory: Path) -> Checkpoint:
         raise ValueError(f"{directory} was not exported from a checkpoint of babelserve-train")
     try:
         config = TransformerConfig(**facts["recipe"]["model"])
+        if config.family == "recurrent":  # whose graphs have the gates of both directions in one tensor
+            raise ValueError(f"{directory} is of the family {config.family}, which cannot be restored")
         model = FAMILIES[config.family].network(config)
         _fill(model, bundle)
     except (KeyError, TypeError) as error:

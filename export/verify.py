@@ -26,8 +26,7 @@ from prometheus_client import CollectorRegistry
 
 from export.states import states_of
 from model.data import pad
-from model.search import SearchRules, default_max_tokens, search
-from model.transformer import Transformer
+from model.search import SearchRules, Stepwise, default_max_tokens, search
 from server.bundle.bundle import Bundle
 from server.bundle.graphs import cache_names
 from server.bundle.languages import Ids
@@ -122,7 +121,7 @@ def open_translator(
 
 
 def check_step_logits(
-    model: Transformer,
+    model: Stepwise,
     runner: HostRunner,
     sources: list[list[int]],
     targets: list[list[int]],
@@ -145,7 +144,7 @@ def check_step_logits(
     lengths = np.array([len(source) for source in sources], np.int32)
     cross = runner.encode(source_ids.numpy(), lengths)
     caches = empty_states(states_of(config), len(sources), target_ids.shape[1], "float32")
-    feeds: dict[str, NDArray[Any]] = dict(zip(cache_names("cross", config.decoder_layers), cross, strict=True))
+    feeds: dict[str, NDArray[Any]] = dict(zip(cache_names("cross", config.cross_layers), cross, strict=True))
     worst = 0.0
     for position in range(target_ids.shape[1]):
         past = np.full(len(sources), position, np.int32)
@@ -165,7 +164,7 @@ def check_step_logits(
 
 
 def check_ids(
-    model: Transformer,
+    model: Stepwise,
     translator: IdTranslator,
     sources: list[list[int]],
     beam_size: int,
@@ -224,7 +223,7 @@ def check_ids(
 
 
 def tie_gap(
-    model: Transformer, source: list[int], ids: list[int], other: list[int], max_tokens: int, is_greedy: bool
+    model: Stepwise, source: list[int], ids: list[int], other: list[int], max_tokens: int, is_greedy: bool
 ) -> float:
     """Returns by how much the torch model prefers one translation: 0 for a tie.
 
@@ -240,7 +239,7 @@ def tie_gap(
     return abs(sum(mine) - sum(others))
 
 
-def token_log_probs(model: Transformer, source: list[int], ids: list[int], max_tokens: int) -> list[float]:
+def token_log_probs(model: Stepwise, source: list[int], ids: list[int], max_tokens: int) -> list[float]:
     """Returns the torch model's log-probability of each token (of eos too, unless `max_tokens` cut it off)."""
     config = model.config
     target = [config.bos_id, *ids, config.eos_id][: max_tokens + 1]

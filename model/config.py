@@ -145,6 +145,11 @@ class TransformerConfig:
         return self.decoder.head_dim
 
     @property
+    def cross_layers(self) -> int:
+        """Layers of the decoder that read the source: of a recurrent one, attention once, behind all of them."""
+        return 1 if self.family == "recurrent" else self.decoder_layers
+
+    @property
     def encoder(self) -> StackConfig:
         """Shape of the encoder's layers."""
         return self._stack(

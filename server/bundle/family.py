@@ -1,6 +1,6 @@
 """What a manifest may say of a network by its family."""
 
-from server.bundle.graphs import FAMILIES, UPSAMPLING
+from server.bundle.graphs import FAMILIES, TRANSFORMER, UPSAMPLING
 from server.bundle.manifest import Manifest
 from server.bundle.variants import VARIANTS
 
@@ -9,12 +9,16 @@ def family_faults(manifest: Manifest) -> list[str]:
     """Says what is wrong with the family of a manifest, or what a network of it cannot have.
 
     A one-pass network takes no steps, so it keeps no states, cannot be forced to begin with a prefix, and has neither
-    a shortlist nor what alignment and confidence are read from. It runs on CPUs.
+    a shortlist nor what alignment and confidence are read from. It runs on CPUs, as a recurrent one does.
     """
     if manifest.family not in FAMILIES:
         return [f"family must be one of {', '.join(FAMILIES)}, not {manifest.family!r:.20}"]
+    family, faults = manifest.family, []
+    if family != TRANSFORMER:
+        on_device = [name for name in manifest.variants if name in VARIANTS and VARIANTS[name].is_on_device]
+        faults = [f"family {family} has no variant {name}" for name in on_device]
     if not manifest.is_one_pass:
-        return []
+        return faults
     _, target_prefixes = manifest.prefixes()
     has = {
         "states": bool(manifest.states),
@@ -23,9 +27,7 @@ def family_faults(manifest: Manifest) -> list[str]:
         "target prefixes": any(target_prefixes),
         "shortlists": any(variant.has_shortlist for variant in manifest.variants.values()),
     }
-    faults = [f"family one_pass has no {name}" for name, is_there in has.items() if is_there]
-    on_device = [name for name in manifest.variants if name in VARIANTS and VARIANTS[name].is_on_device]
-    return faults + [f"family one_pass has no variant {name}" for name in on_device]
+    return [f"family one_pass has no {name}" for name, is_there in has.items() if is_there] + faults
 
 
 def max_length_ratio(manifest: Manifest) -> float:

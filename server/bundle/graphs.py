@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from server.bundle.states import FIXED, State
 from server.bundle.variants import VARIANTS
 
-TRANSFORMER, ONE_PASS = FAMILIES = ("transformer", "one_pass")  # of networks: by steps, or all words at once
+TRANSFORMER, RECURRENT, ONE_PASS = FAMILIES = ("transformer", "recurrent", "one_pass")  # the last one takes no steps
 
 ENCODER_FILE = "encoder.onnx"
 ONE_PASS_FILE = "one_pass.onnx"  # of a network that writes all words at once: its only graph

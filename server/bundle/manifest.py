@@ -40,7 +40,7 @@ class Dimensions:
         vocab_size: of the target, and of the source unless `source_vocab_size` says otherwise.
         d_model: width of every layer.
         num_heads, head_dim: of the decoder, whose caches have them.
-        encoder_layers, decoder_layers: of either side.
+        encoder_layers, decoder_layers: of either side; of the decoder those that attend to the source.
         source_vocab_size: of the source; by default `vocab_size`.
     """
 
@@ -134,7 +134,7 @@ class Manifest:
     Attributes:
         revision: of the format, `REVISION` for what is exported.
         name, version: of the model, unless the folders of `--models` have others.
-        family: of the network: "transformer", which writes a token at a time, or "one_pass", all at once.
+        family: of the network: "transformer" or "recurrent", which write a token at a time, or "one_pass", all at once.
         language_pairs, languages: what it translates; exactly one of them says so.
         dimensions, special_ids, limits: facts of the network.
         states: what a decoder step keeps of each row.

@@ -89,6 +89,11 @@ def ssru_states(num_layers: int, d_model: int) -> tuple[State, ...]:
     return (State(name=SELF_STATE, kind=FIXED, shape=(STATE_PLACES, num_layers, d_model), dtype="float32"),)
 
 
+def lstm_states(num_layers: int, width: int) -> tuple[State, ...]:
+    """Returns the table of a decoder of LSTMs: positions are the hidden state and the cell of each layer in turn."""
+    return ssru_states(2 * num_layers, width)
+
+
 def retention_states(num_layers: int, num_heads: int, head_dim: int) -> tuple[State, ...]:
     """Returns the table of a decoder with retention: of each layer the matrices [D, D] of all heads, in float32.
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from server.bundle.graphs import ONE_PASS, TRANSFORMER
+from server.bundle.graphs import ONE_PASS, RECURRENT, TRANSFORMER
 from server.bundle.manifest import Manifest
 from server.decoding.beam_search import BeamSearch
 from server.decoding.one_pass_search import OnePassSearch
@@ -31,8 +31,10 @@ class Family:
     limits: Callable[[EngineLimits, Manifest], EngineLimits]
 
 
+_STEPWISE = Family(Batch, CostModel, new_search, lambda limits, _: limits)
 FAMILIES = {
-    TRANSFORMER: Family(Batch, CostModel, new_search, lambda limits, _: limits),
+    TRANSFORMER: _STEPWISE,
+    RECURRENT: _STEPWISE,
     ONE_PASS: Family(
         OnePassBatch,
         OnePassCost,

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from export.calibrate import with_mixed
+from export.graph import linear_inputs
 from export.graphs import encoder_graph, step_graph
-from export.quantize import linear_inputs
 from export.states import states_of
 from model.transformer import Transformer
 from server.bundle.graphs import cache_outputs

@@ -10,8 +10,9 @@ import torch
 
 from export.calibrate import calibrate_one_pass
 from export.files import save_graphs
+from export.graph import linear_inputs
 from export.one_pass import one_pass_graph
-from export.quantize import linear_inputs, quantize_graph
+from export.quantize import quantize_graph
 from model.ctc_search import exact_length, keep_top, prefix_beam
 from model.data import pad
 from model.one_pass import OnePass

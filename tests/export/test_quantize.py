@@ -9,9 +9,9 @@ from onnx import TensorProto
 
 from export.caches import cache_middles, cache_name, cache_scales
 from export.embedding import TABLES
-from export.graph import Graph
+from export.graph import Graph, linear_inputs
 from export.graphs import encoder_graph, step_graph
-from export.quantize import linear_inputs, quantize_graph
+from export.quantize import quantize_graph
 from export.states import states_of
 from model.transformer import Transformer
 from server.bundle.graphs import EMBEDDING, cache_names, cache_outputs

@@ -1,6 +1,8 @@
 """Networks that depart from the paper, as others' have: the same ids from the oracle, the graphs and the engine."""
 
 import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,7 @@ import torch
 from export.files import write_variant
 from export.manifest import dimensions_of, special_ids_of
 from export.states import states_of
-from model.search import search
-from model.transformer import Transformer
+from model.search import Stepwise, search
 from server.bundle.bundle import Bundle
 from server.bundle.files import describe_file
 from server.bundle.manifest import SHORTLIST_FILE, Limits
@@ -32,7 +33,7 @@ MAX_TOKENS = 18
 class Network:
     """A random model, sources for it, and a bundle of it with a shortlist of all tokens; nothing is proven."""
 
-    model: Transformer
+    model: Stepwise
     bundle: Bundle
     sources: list[list[int]]
 
@@ -57,6 +58,30 @@ class Network:
         return found
 
 
+def bundled(model: Stepwise, like: Bundle, directory: Path, variants: Sequence[str], num_sources: int = 24) -> Network:
+    """Returns a network with random sources, and a bundle of its variants, made in an empty directory."""
+    config = model.config
+    random, size = np.random.default_rng(1), config.source_vocab_size or config.vocab_size
+    sources = [[*random.integers(4, size, random.integers(1, 11)).tolist(), config.eos_id] for _ in range(num_sources)]
+    targets = [[config.bos_id, *random.integers(4, config.vocab_size, 9).tolist()] for _ in sources]
+    everything = np.arange(config.vocab_size, dtype=np.int32)
+    Shortlist(np.zeros((size, 1), np.int32), everything).save(directory / SHORTLIST_FILE)
+    written = {
+        name: write_variant(model, directory, name, sources, targets, has_shortlist=name != "cuda-fp16")
+        for name in variants
+    }
+    manifest = dataclasses.replace(
+        like.manifest,
+        variants=written,
+        dimensions=dimensions_of(config),
+        states=states_of(config),
+        special_ids=special_ids_of(config),
+        limits=Limits(max_source_tokens=12, max_target_tokens=20, max_beam_size=5),
+        extra_files={SHORTLIST_FILE: describe_file(directory / SHORTLIST_FILE)},
+    )
+    return Network(model, Bundle(directory=directory, manifest=manifest), sources)
+
+
 @pytest.fixture(scope="module", params=[name for name in SHAPES if name not in ("post", "pre-learned")])
 def network(request: pytest.FixtureRequest, tiny_bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Network:
     model = build_model(**{**SHAPES[request.param], "d_model": 48, "num_heads": 2})
@@ -67,26 +92,7 @@ def network(request: pytest.FixtureRequest, tiny_bundle: Bundle, tmp_path_factor
             if name.endswith("bias"):
                 weight.mul_(0.2)
         model.output_weight[model.config.eos_id] = model.output_weight[4:16].sum(0) / 2  # some sentences end
-    config, directory = model.config, tmp_path_factory.mktemp(request.param)
-    random, size = np.random.default_rng(1), config.source_vocab_size or config.vocab_size
-    sources = [[*random.integers(4, size, random.integers(1, 11)).tolist(), config.eos_id] for _ in range(24)]
-    targets = [[config.bos_id, *random.integers(4, config.vocab_size, 9).tolist()] for _ in sources]
-    everything = np.arange(config.vocab_size, dtype=np.int32)
-    Shortlist(np.zeros((size, 1), np.int32), everything).save(directory / SHORTLIST_FILE)
-    variants = {
-        name: write_variant(model, directory, name, sources, targets, has_shortlist=name != "cuda-fp16")
-        for name in VARIANTS
-    }
-    manifest = dataclasses.replace(
-        tiny_bundle.manifest,
-        variants=variants,
-        dimensions=dimensions_of(config),
-        states=states_of(config),
-        special_ids=special_ids_of(config),
-        limits=Limits(max_source_tokens=12, max_target_tokens=20, max_beam_size=5),
-        extra_files={SHORTLIST_FILE: describe_file(directory / SHORTLIST_FILE)},
-    )
-    return Network(model, Bundle(directory=directory, manifest=manifest), sources)
+    return bundled(model, tiny_bundle, tmp_path_factory.mktemp(request.param), VARIANTS)
 
 
 def test_single_precision_gives_the_ids_of_the_oracle(network: Network) -> None:

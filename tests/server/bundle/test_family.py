@@ -40,7 +40,7 @@ def with_prefix(manifest: Manifest) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        (lambda _, __: {"family": "rnn"}, "family must be one of transformer, one_pass, not 'rnn'"),
+        (lambda _, __: {"family": "rnn"}, "family must be one of transformer, recurrent, one_pass, not 'rnn'"),
         (lambda _, __: {"states": attention_states(1, 2, 8)}, "family one_pass has no states"),
         (lambda _, tiny: {"alignment": tiny.alignment}, "family one_pass has no alignment"),
         (lambda _, tiny: {"confidence": tiny.confidence}, "family one_pass has no confidence"),
@@ -58,3 +58,14 @@ def test_what_such_a_network_cannot_have_is_a_fault(
     assert family_faults(own) == []
 
     assert family_faults(dataclasses.replace(own, **changes(own, tiny))) == [fault]
+
+
+def test_a_recurrent_network_is_for_cpus(tiny_bundle: Bundle) -> None:
+    manifest = dataclasses.replace(tiny_bundle.manifest, family="recurrent")
+    on_device = {"cuda-fp16": manifest.variants["cpu-fp32"]}
+    on_host = {name: variant for name, variant in manifest.variants.items() if name not in on_device}
+
+    assert family_faults(dataclasses.replace(manifest, variants=on_host)) == []
+    assert family_faults(dataclasses.replace(manifest, variants={**on_host, **on_device})) == [
+        "family recurrent has no variant cuda-fp16"
+    ]

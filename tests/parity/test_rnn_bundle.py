@@ -1,0 +1,84 @@
+"""A recurrent network from checkpoint to answers: trained a little, exported and proven, checked, and served."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+import sentencepiece
+import torch
+
+from export.bundle import export_bundle
+from export.restore import restore_checkpoint
+from export.subject import DevSet, subject_of
+from model.checkpoint import Checkpoint
+from model.data import make_batch
+from model.families import FAMILIES
+from model.recipe import TrainingConfig
+from server.bundle.bundle import Bundle
+from tests.parity.served import check_lines, golden_texts
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tiny_checkpoint: Checkpoint, dev_set: DevSet) -> Checkpoint:
+    """A network with the tiny model's vocabulary that has seen the dev set some times."""
+    torch.manual_seed(0)
+    config = dataclasses.replace(
+        tiny_checkpoint.config,
+        family="recurrent",
+        attention_score="general",
+        num_heads=1,
+        d_model=32,
+        head_width=64,
+        encoder_layers=1,
+        decoder_layers=2,
+        dropout=0.0,
+    )
+    family = FAMILIES["recurrent"]
+    model = family.network(config)
+    pieces = sentencepiece.SentencePieceProcessor(model_proto=tiny_checkpoint.tokenizer)
+    pairs = list(zip(pieces.encode(dev_set.sources), pieces.encode(dev_set.references), strict=True))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for step in range(60):
+        batch = make_batch(pairs[step % 4 :: 4], config)
+        optimizer.zero_grad()
+        (family.loss(model, batch, TrainingConfig()) / len(pairs)).backward()
+        optimizer.step()
+    facts = {**tiny_checkpoint.facts, "recipe": {"model": dataclasses.asdict(config)}}
+    return dataclasses.replace(tiny_checkpoint, config=config, weights=dict(model.state_dict()), facts=facts)
+
+
+@pytest.fixture(scope="module")
+def bundle(checkpoint: Checkpoint, dev_set: DevSet, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """Both variants for CPUs; the proofs of the export have passed."""
+    out = tmp_path_factory.mktemp("bundles") / "rnn"
+    variants = ("cpu-fp32", "cpu-int8")
+    return export_bundle(subject_of(checkpoint), out, dev_set, version="0", variants=variants, max_bleu_loss=5.0)
+
+
+def test_the_export_proves_steps_and_ids_equal(bundle: Bundle) -> None:
+    parity = bundle.manifest.parity
+
+    assert [(state.kind, state.shape) for state in bundle.manifest.states] == [("fixed", (2, 4, 64))]
+    assert 0 < parity["step_logits"]["largest_difference"] < 1e-4
+    for search in ("greedy_ids", "beam_4_ids"):
+        assert parity[search]["equal"] + len(parity[search]["near_ties"]) == 200
+    assert parity["int8_rows_apart"]["same_alone"] >= 198
+    assert (bundle.manifest.family, bundle.manifest.alignment) == ("recurrent", None)
+
+
+def test_the_bundle_passes_its_check(bundle: Bundle) -> None:
+    assert sum("passes the golden sentence" in line for line in check_lines(bundle)) >= 2
+
+
+@pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
+def test_a_server_answers_with_the_translations_of_the_bundle(
+    checkpoint: Checkpoint, bundle: Bundle, variant: str
+) -> None:
+    expected, texts = golden_texts(bundle, variant, checkpoint.tokenizer)
+
+    assert texts == [expected] * 3
+
+
+def test_the_checkpoint_cannot_be_restored(bundle: Bundle) -> None:
+    with pytest.raises(ValueError, match="of the family recurrent, which cannot be restored"):
+        restore_checkpoint(Path(bundle.directory))
