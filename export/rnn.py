@@ -12,8 +12,7 @@ from export.attention import CrossAttention
 from export.caches import READ
 from export.embedding import source_tokens, target_tokens
 from export.graph import Graph
-from export.recurrent import TwoPlaces
-from export.states import states_of
+from export.states import TwoPlaces, states_of
 from model.config import TransformerConfig
 from model.rnn import Attention, BidirectionalLSTM, Decoder, RecurrentNetwork
 from server.bundle.graphs import SLOT_ROWS

@@ -65,7 +65,7 @@ class TransformerConfig:
         tied_output: the output projection is the target's embedding.
         output_bias: the output projection has a bias; -inf there suppresses a token.
         positions: "sinusoidal" (the paper), "learned", or "table": one for each side, stored with the weights.
-        decoder_mixer: what brings earlier target tokens to a position: "attention", "ssru" (see `model.recurrent`), or
+        decoder_mixer: what brings earlier target tokens to a position: "attention", "ssru" (see `model.ssru`), or
             "retention" (see `model.retention`).
         attention_score: how a recurrent network scores source positions: "dot" by the product of its state with theirs,
             "general" with theirs after a matrix, "additive" by a small network; "none" is a network without attention.
