@@ -52,9 +52,13 @@ class CachedDecoder:
     Args:
         max_rows: that the caches are for.
         head_dim: numbers of a position, of which there are one layer's and one head's.
+
+    Attributes:
+        returned: by the last step.
     """
 
     def __init__(self, max_rows: int, head_dim: int) -> None:
+        self.returned = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.float32)
         states = attention_states(1, 1, head_dim)
         self.cache = KVCache(
             states=states, num_layers=1, num_heads=1, head_dim=head_dim, max_rows=max_rows, dtype=np.float32
@@ -83,8 +87,11 @@ class CachedDecoder:
         return num_rows
 
     def logits(self) -> NDArray[np.float32]:
-        """See `Decoder.logits`: 20 and an eighth of the token's number below 0, in every row."""
-        return np.tile(-20 - np.arange(32768, dtype=np.float32) / 8, (self.cache.slots.num_rows, 1))
+        """See `Decoder.logits`: an eighth of the token's number below -20, but of the tokens that were returned."""
+        others = -20 - np.arange(32768, dtype=np.float32) / 8
+        logits: NDArray[np.float32] = np.tile(others, (self.cache.slots.num_rows, 1))
+        np.put_along_axis(logits, *self.returned, axis=1)
+        return logits
 
     @property
     def keeps_sources(self) -> bool:
@@ -160,7 +167,6 @@ class CountingDecoder(CachedDecoder):
         self._runner = runner
         self._number = number
         self._kind = kind
-        self._returned = np.zeros((0, 0), np.int64), np.zeros((0, 0), np.float32)
 
     def padded_rows(self, num_rows: int) -> int:
         return -(-num_rows // self._runner.padding) * self._runner.padding
@@ -173,7 +179,7 @@ class CountingDecoder(CachedDecoder):
         self._runner.was_alone.append(inputs.is_alone)
         self._runner.kinds.append(self._kind)
         self._runner.fed.append(inputs.input_ids.tolist())
-        for stale in self._returned:
+        for stale in self.returned:
             stale[:] = -1
         assert self.cache.slots.num_rows == len(inputs.input_ids)
         counts = np.zeros(len(inputs.input_ids), np.int64)
@@ -181,15 +187,10 @@ class CountingDecoder(CachedDecoder):
         best = np.where(inputs.past_lengths >= counts, EOS, FIRST_TOKEN + inputs.past_lengths)
         ids = np.stack([best, *(np.full_like(best, 100 + k) for k in range(1, inputs.top_k))], axis=1)
         values = [-0.125 if inputs.with_log_probs else 5.0, *(-10.0 - k for k in range(1, inputs.top_k))]
-        self._returned = ids, np.tile(np.array(values, np.float32), (len(best), 1))
-        self._runner.spoil(self._number, *self._returned)
+        self.returned = ids, np.tile(np.array(values, np.float32), (len(best), 1))
+        self._runner.spoil(self._number, *self.returned)
         self._runner.stepped.set()
-        return self._returned
-
-    def logits(self) -> NDArray[np.float32]:
-        logits = super().logits()
-        np.put_along_axis(logits, *self._returned, axis=1)
-        return logits
+        return self.returned
 
     def admit(self, first_row: int, encoded: Encoded, sources: Sequence[tuple[int, ...]]) -> None:
         super().admit(first_row, encoded, sources)

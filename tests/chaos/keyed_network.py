@@ -137,7 +137,8 @@ class KeyedDecoder(CachedDecoder):
         values[np.isnan(self.cache.cross_attention[0][slot_of, 0, 0, 0]), 0] = np.nan  # as any network does
         is_right = [row for row, (_, on_the_way) in enumerate(best) if on_the_way]
         values[is_right, 0] = -0.125
-        return ids, values
+        self.returned = ids, values
+        return self.returned
 
     def _next_id(self, row: int, slot: int, inputs: StepInputs) -> tuple[int, bool]:
         """Returns the next token of a row, and whether the row has the right ones so far."""

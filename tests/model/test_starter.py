@@ -12,7 +12,7 @@ from model.starter import STARTER, write_starter
 NOT_FOR_BEGINNERS = {
     *("source_vocab_size", "encoder_num_heads", "head_width", "encoder_ffn_dim", "encoder_norm", "final_norm"),
     *("embedding_norm", "layer_norm_eps", "activation", "scale_embedding", "tied_output", "output_bias", "positions"),
-    *("family", "glancing", "decoder_mixer", "self_window", "pad_id", "unk_id", "bos_id", "eos_id"),
+    *("family", "glancing", "decoder_mixer", "attention_score", "self_window", "pad_id", "unk_id", "bos_id", "eos_id"),
 }
 
 
