@@ -280,8 +280,7 @@ class ModelInfo:
     """A model that the server has.
 
     `language_pairs` are (source, target) codes; without any, it translates each of `source_languages` into each other
-    of `target_languages`. `family` says what kind of network the model is: "transformer" or "recurrent", which write a
-    token at a time, or "one_pass", which writes all words at once.
+    of `target_languages`. A `family` other than "one_pass", which writes all words at once, writes a token at a time.
     """
 
     name: str
