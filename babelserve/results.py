@@ -280,7 +280,7 @@ class ModelInfo:
     """A model that the server has.
 
     `language_pairs` are (source, target) codes; without any, it translates each of `source_languages` into each other
-    of `target_languages`. A network of `family` "one_pass", not "transformer", writes all words at once.
+    of `target_languages`. A `family` other than "one_pass", which writes all words at once, writes a token at a time.
     """
 
     name: str

@@ -1,10 +1,9 @@
 """What a finished translation has attended to, as one more graph of a variant, made of its decoder step.
 
 The step takes one token of each row. The aligner takes all tokens of all rows at once. Its linear maps are those of the
-step, int8 or not. Between them self-attention looks at the tokens before instead of a cache, and what has a state
-begins with none. Cross-attention is taken
-apart into products and a softmax, whose weights are the answer. The graph has no weights of its own: what it reads lies
-in the variant's file already.
+step, int8 or not. Between them self-attention looks at the tokens before instead of a cache, and SSRUs and retention
+begin with states of zeros. Cross-attention is taken apart into products and a softmax, whose weights are the answer.
+The graph has no weights of its own: what it reads lies in the variant's file already.
 
 It ends at the last layer with a head that says something. `export.alignment` finds out which heads these are.
 """
@@ -215,7 +214,7 @@ class _Aligner:
         graph.reshape(states, [-1, width], node.output[0])
 
     def _is_recurrence(self, node: onnx.NodeProto) -> bool:
-        """Whether a node adds what an SSRU keeps of its state; see `export.recurrent`."""
+        """Whether a node adds what an SSRU keeps of its state; see `export.ssru`."""
         kept = self._producers.get(node.input[1]) if node.op_type == "Add" else None
         change = self._producers.get(kept.input[1]) if kept is not None and kept.op_type == "Mul" else None
         return change is not None and change.op_type == "Sub" and change.input[0].startswith(f"{SELF_STATE}.")

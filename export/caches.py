@@ -12,7 +12,8 @@ from onnx import TensorProto, helper
 
 from export.columns import LEAST, LEVELS
 
-READ = ".read"  # ends the names of Identity nodes that read a cache of one head, behind the cache's name and what for
+# An Identity that reads a cache of one head is named by the cache, then what it reads it for, then this.
+READ = ".read"
 
 # Nodes, and the constants that they need by name.
 Replacement = tuple[list[onnx.NodeProto], dict[str, NDArray[np.generic]]]

@@ -7,7 +7,7 @@ for the attention operators, so that every linear map is one `Gemm`, which `expo
 
 The step also returns the cross-attention caches that it only reads, for whoever runs it to bind to the same memory:
 kernels for CUDA and for caches of int8 demand it, and the other graphs do as they do. In place of self-attention there
-may be SSRUs, see `export.recurrent`, retention, see `export.retention`, or attention over the last tokens only, see
+may be SSRUs, see `export.ssru`, retention, see `export.retention`, or attention over the last tokens only, see
 `export.window`.
 """
 
@@ -22,9 +22,9 @@ from export.attention import CrossAttention, MutualAttention, SelfAttention
 from export.embedding import embed_source, embed_target
 from export.graph import Graph
 from export.projection import choose_among_all, choose_among_candidates
-from export.recurrent import RecurrentStates
 from export.retention import RetentionStates
 from export.rnn import RecurrentStep, draw_source
+from export.ssru import SSRUStates
 from export.states import states_of
 from export.window import WindowAttention
 from model.attention import MultiHeadAttention
@@ -160,10 +160,10 @@ class _Layers:
 
 def _mixer(
     graph: Graph, config: TransformerConfig, past_lengths: str, total: str
-) -> SelfAttention | RecurrentStates | RetentionStates | WindowAttention:
+) -> SelfAttention | SSRUStates | RetentionStates | WindowAttention:
     """Adds the inputs of the states; returns what adds what a layer has for the target so far, and last the outputs."""
     if config.decoder_mixer == "ssru":
-        return RecurrentStates(graph, config, past_lengths)
+        return SSRUStates(graph, config, past_lengths)
     if config.decoder_mixer == "retention":
         return RetentionStates(graph, config, past_lengths)
     if config.self_window:

@@ -164,7 +164,7 @@ def distances_of(weights: Tensor) -> Tensor:
 
 
 def _attentions(model: Transformer) -> dict[str, list[MultiHeadAttention]]:
-    """Returns the attentions of each kind, by layer. A decoder of SSRUs does not attend to itself."""
+    """Returns the attentions of each kind, by layer. A decoder of SSRUs or retention does not attend to itself."""
     kinds = {
         "encoder": [layer.self_attention for layer in model.encoder],
         "decoder": [layer.self_attention for layer in model.decoder if layer.recurrence is None],

@@ -24,6 +24,7 @@ from export.subject import DevSet
 from export.verify import open_translator
 from model.command import parse
 from server.bundle.bundle import Bundle, open_bundle
+from server.bundle.graphs import TRANSFORMER
 from server.bundle.languages import LanguagePair
 from server.bundle.manifest import MANIFEST_FILE, REVISION, SEAL_FILE, Manifest, seal
 from server.bundle.tokenizer import Tokenizer
@@ -60,6 +61,8 @@ def main() -> None:
 def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], references: Sequence[str] = ()) -> Manifest:
     """Returns a bundle's manifest with what its network can read and how it aligns; adds the aligners to its files.
 
+    Only a Transformer gets aligners, and a one-pass network gets no confidence either.
+
     Args:
         bundle: to try.
         pair: the direction to try it in.
@@ -74,12 +77,14 @@ def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], refer
         tokenizer = Tokenizer(manifest, bundle.read)
         manifest = probe_model(translator, tokenizer, manifest, (pair.source, pair.target), sentences)
         if manifest.is_one_pass:
-            return manifest  # which can have neither
+            return manifest  # it has neither confidence nor alignment
         sources = [tokenizer.encode(text, pair.source_prefix) for text in sentences[:CHECKED_SENTENCES]]
         fitting = [ids for ids in sources if len(ids) <= manifest.limits.max_source_tokens]
         if references:
             dev = DevSet(sentences, list(references), [(pair.source, pair.target)] * len(sentences))
             manifest = with_confidence(translator, tokenizer, manifest, encode_examples(dev, manifest, tokenizer))
+        if manifest.family != TRANSFORMER:
+            return manifest  # the aligner is made of a Transformer's layers
         alignment = choose_heads(open_heads(bundle, name, runner), translate_own(translator, manifest, pair, fitting))
     variants = {
         each: write_aligner(bundle.directory / each, variant, alignment.heads)

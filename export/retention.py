@@ -4,8 +4,7 @@ import numpy as np
 import onnx
 
 from export.graph import Graph
-from export.recurrent import TwoPlaces
-from export.states import states_of
+from export.states import TwoPlaces, states_of
 from model.config import TransformerConfig
 from model.retention import NORM_EPS, Retention, decays
 

@@ -1,7 +1,7 @@
 """A recurrent network's encoder and decoder step as nodes, for `export.graphs`; see `model.rnn`.
 
-What the step reads of the source is one key and one value of each token: what its state is compared with, and the
-encoder's state. A network without attention reads of the values only what the decoder begins with.
+Of each source token the step reads one key, with which the decoder's state is compared, and one value, the encoder's
+state. A network without attention reads two values of a sentence alone: those that the decoder begins with.
 """
 
 import numpy as np
@@ -12,8 +12,7 @@ from export.attention import CrossAttention
 from export.caches import READ
 from export.embedding import source_tokens, target_tokens
 from export.graph import Graph
-from export.recurrent import TwoPlaces
-from export.states import states_of
+from export.states import TwoPlaces, states_of
 from model.config import TransformerConfig
 from model.rnn import Attention, BidirectionalLSTM, Decoder, RecurrentNetwork
 from server.bundle.graphs import SLOT_ROWS
@@ -96,14 +95,14 @@ class RecurrentStep:
     def __call__(self, ids: str) -> str:
         """Adds the step from ids int64 [B] to the attentional vectors [B, M].
 
-        What a Gemm reads has the same name in all forms of the step, which are calibrated as one.
+        A tensor that a Gemm multiplies has the same name in all forms of the step, so that one calibration serves all.
         """
         graph, decoder = self._graph, self._model.decoder
         x = target_tokens(graph, self._model, ids)
-        slots = Slots(graph, self._config, x, self._lengths, self._total, self._shares_slots)
+        source = SourceCaches(graph, self._config, x, self._lengths, self._total, self._shares_slots)
         num_vectors, width = 2 * len(decoder.layers), self._config.head_dim
         earlier = [f"{SELF_STATE}.{i}" for i in range(num_vectors)]
-        begun = graph.reshape(self._begun(slots, decoder), [-1, num_vectors * width])
+        begun = graph.reshape(self._begun(source, decoder), [-1, num_vectors * width])
         graph.node_of_many("Split", [begun], earlier, axis=1, num_outputs=num_vectors)
         for i, lstm in enumerate(decoder.layers):
             x, cell = self._cell(f"decoder.{i}.lstm", x, lstm, earlier[2 * i], earlier[2 * i + 1])
@@ -112,7 +111,7 @@ class RecurrentStep:
             for name in (KEY, VALUE):
                 graph.node("Identity", [name], f"new_{name}")
         else:
-            x = graph.node("Concat", [slots.attend(x, decoder.attention), x], "decoder.combined", axis=1)
+            x = graph.node("Concat", [source.attend(x, decoder.attention), x], "decoder.combined", axis=1)
         combined = graph.linear("decoder.combination", x, decoder.combination.weight, decoder.combination.bias)
         return graph.node("Tanh", [combined], "decoder.output")
 
@@ -123,13 +122,13 @@ class RecurrentStep:
         self._places.write(SELF_STATE, new)
         graph.output(f"new_{SELF_STATE}", graph.dtype, self._shape)
 
-    def _begun(self, slots: "Slots", decoder: Decoder) -> str:
-        """Returns the earlier vectors, where those of new rows are what the decoder begins with, [B, 2 * L, W]."""
+    def _begun(self, source: "SourceCaches", decoder: Decoder) -> str:
+        """Returns the vectors that the step begins with, [B, 2 * L, W]: earlier ones, or for new rows the bridge's."""
         graph, width = self._graph, self._config.head_dim
         is_new = graph.node("Not", [graph.reshape(self._places.has_earlier, [-1])])
         rows = graph.node("Transpose", [graph.node("NonZero", [is_new])], perm=[1, 0])  # [new, 1]
-        ends = slots.ends(rows)
-        # Not a Gemm: each sentence needs it once, so it stays floating point.
+        ends = source.ends(rows)
+        # MatMul, because int8 replaces each Gemm. A sentence needs this once, so its time does not matter.
         matrix = graph.weight("decoder.bridge.weight", decoder.bridge.weight.T)
         starts = graph.node("MatMul", [ends, matrix])
         starts = graph.node("Add", [starts, graph.weight("decoder.bridge.bias", decoder.bridge.bias)])
@@ -139,7 +138,9 @@ class RecurrentStep:
     def _cell(self, name: str, x: str, lstm: torch.nn.LSTM, hidden: str, cell: str) -> tuple[str, str]:
         """Adds one LSTM; returns its new hidden state and cell."""
         graph, weights = self._graph, dict(lstm.named_parameters())
-        hidden = graph.node("Identity", [hidden], f"{name}.earlier")  # int8 has a range of its own for it
+        hidden = graph.node(
+            "Identity", [hidden], f"{name}.earlier"
+        )  # a name of its own, so that int8 has a range of its own for it
         sums = [
             graph.linear(f"{name}.{part}", tensor, weights[f"weight_{part}_l0"], weights[f"bias_{part}_l0"])
             for part, tensor in (("ih", x), ("hh", hidden))
@@ -152,7 +153,7 @@ class RecurrentStep:
         return graph.node("Mul", [out, graph.node("Tanh", [cell])], f"{name}.hidden"), cell
 
 
-class Slots(CrossAttention):
+class SourceCaches(CrossAttention):
     """What a step reads of the source: attention to the caches, and the encoder's ends."""
 
     def __init__(
@@ -211,7 +212,7 @@ class Slots(CrossAttention):
         return graph.node("Gather", [contexts, self._row_places]) if self._shares_slots else contexts
 
     def _is_token(self, keys: str) -> str:
-        """Returns where the cache has a token, bool [slots, 1, S, 1]; behind it is what other sentences left."""
+        """Returns which positions of the caches are of the sentence, bool [slots, 1, S, 1]; others have old values."""
         graph = self._graph
         length = graph.node("Squeeze", [graph.node("Shape", [keys], start=2, end=3)])
         positions = graph.node("Range", [graph.constant(0), length, graph.constant(1)])

@@ -1,7 +1,7 @@
 """Proof that a bundle of a one-pass network translates as its checkpoint does. See `export.verify`.
 
-The rungs: the graph gives what the PyTorch model gives; it gives a sentence the same bits alone and in a batch; the
-engine that serves it finds what the oracle's searches (`model.ctc_search`) find.
+Three things are compared: what the graph returns with what the PyTorch model returns; the bits of a sentence alone with
+those of the same sentence in a batch; and the engine's translations with those of the oracle (`model.ctc_search`).
 """
 
 from collections.abc import Callable, Sequence
@@ -15,10 +15,10 @@ from export.verify import LOGITS_ATOL, NEAR_TIE, IdTranslator, VerificationError
 from model.ctc_search import Reading, best_path, exact_length, keep_top, prefix_beam
 from model.data import pad
 from model.one_pass import OnePass
+from server.decoding.one_pass_search import EXACT_LENGTH_TOKENS
 from server.decoding.options import DecodingOptions
 from server.runtime.one_pass import OnePassRunner
 
-_TOP_K = 8  # best tokens of a position, of which those of given length choose
 _BATCH = 16  # sentences
 
 
@@ -37,12 +37,12 @@ def check_positions(model: OnePass, runner: OnePassRunner, sources: list[list[in
     for start in range(0, len(sources), _BATCH):
         some = sources[start : start + _BATCH]
         lengths = np.array([len(source) for source in some], np.int32)
-        ids, together = runner.run(pad(some, model.config.pad_id).numpy(), lengths, _TOP_K)
+        ids, together = runner.run(pad(some, model.config.pad_id).numpy(), lengths, EXACT_LENGTH_TOKENS)
         for row, source in enumerate(some):
-            own_ids, own = runner.run(np.array([source]), lengths[row : row + 1], _TOP_K)
+            own_ids, own = runner.run(np.array([source]), lengths[row : row + 1], EXACT_LENGTH_TOKENS)
             expected = _log_probs(model, source).numpy()
             found = np.take_along_axis(expected, own_ids[0], axis=1)
-            best = np.sort(expected, axis=1)[:, : -_TOP_K - 1 : -1]
+            best = np.sort(expected, axis=1)[:, : -EXACT_LENGTH_TOKENS - 1 : -1]
             differences = np.abs(own[0] - found).max(), np.abs(own[0, :, 1:] - best[:, : own.shape[2] - 1]).max()
             worst = float(np.maximum(worst, max(differences)))  # keeps NaN, unlike max
             bits = ids[row, : len(expected)], together[row, : len(expected)]
@@ -87,7 +87,7 @@ def check_lengths(model: OnePass, translator: IdTranslator, sources: list[list[i
     def expected(positions: Tensor, blank: int) -> Reading:
         return exact_length(positions, blank, len(positions) // 2 - 1)
 
-    return _compare("given lengths", model, sources, found, expected, _TOP_K)
+    return _compare("given lengths", model, sources, found, expected, EXACT_LENGTH_TOKENS)
 
 
 def _compare(

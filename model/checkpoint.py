@@ -15,7 +15,6 @@ from model.config import TransformerConfig
 from model.families import FAMILIES
 from model.files import opened, replacing
 from model.network import Network
-from model.search import Stepwise
 from model.transformer import Transformer
 
 FORMAT = 1  # raised whenever a weight is renamed
@@ -45,13 +44,6 @@ class Checkpoint:
         network = FAMILIES[self.config.family].network(self.config)
         network.load_state_dict({name: weight.float() for name, weight in self.weights.items()})
         return network.eval()
-
-    def build_stepwise(self) -> Stepwise:
-        """Returns a model that writes token by token, as `build_network`. Raises ValueError for one that does not."""
-        network = self.build_network()
-        if not isinstance(network, Stepwise):
-            raise ValueError(f'the model is of the family "{self.config.family}", which does not write token by token')
-        return network
 
     def build_model(self) -> Transformer:
         """Returns a model of the family "transformer", as `build_network`. Raises ValueError for one of another."""

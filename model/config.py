@@ -39,12 +39,13 @@ class TransformerConfig:
     """Shape of a Transformer ("Attention Is All You Need", arXiv:1706.03762), and of what others have made of it.
 
     Attributes:
-        family: "transformer"; "one_pass": all words at once (see `model.one_pass`); or "recurrent" (see `model.rnn`),
-            which has of the fields below widths, layers, dropout, the embeddings' and the output's, and one head.
+        family: "transformer"; "one_pass": all words at once (see `model.one_pass`); or "recurrent" (see `model.rnn`). A
+            recurrent network ignores `encoder_num_heads`, `ffn_dim`, `encoder_ffn_dim`, `inner_dropout`, `norm`,
+            `encoder_norm`, `final_norm`, `embedding_norm`, `layer_norm_eps`, `activation` and `positions`.
         vocab_size: entries of the joint vocabulary, or of the target's if there is a `source_vocab_size`.
         source_vocab_size: entries of the source's vocabulary, whose embedding is then one of its own.
         d_model: width M of every layer's input and output.
-        num_heads: of the decoder, and of the encoder unless `encoder_num_heads` says otherwise.
+        num_heads: of the decoder, and of the encoder unless `encoder_num_heads` says otherwise; 1 if recurrent.
         encoder_num_heads: of the encoder; by default `num_heads`.
         head_width: of each head, a multiple of 8; by default d_model / heads. A recurrent network's states have it.
         encoder_layers: of the encoder.
@@ -65,7 +66,7 @@ class TransformerConfig:
         tied_output: the output projection is the target's embedding.
         output_bias: the output projection has a bias; -inf there suppresses a token.
         positions: "sinusoidal" (the paper), "learned", or "table": one for each side, stored with the weights.
-        decoder_mixer: what brings earlier target tokens to a position: "attention", "ssru" (see `model.recurrent`), or
+        decoder_mixer: what brings earlier target tokens to a position: "attention", "ssru" (see `model.ssru`), or
             "retention" (see `model.retention`).
         attention_score: how a recurrent network scores source positions: "dot" by the product of its state with theirs,
             "general" with theirs after a matrix, "additive" by a small network; "none" is a network without attention.

@@ -33,7 +33,7 @@ class TokenEmbedding(nn.Module):
 
 
 class Network(nn.Module):
-    """The embeddings and the output projection, which are one matrix unless the config says no.
+    """The embeddings and the output projection, which share one matrix unless the config says otherwise.
 
     Args:
         config: of the network.

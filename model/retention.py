@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-# Tokens after which a head's state has shrunk to 1 / e or so, of the first and of the last head. The heads between
-# have lengths between, in equal ratios.
+# Tokens after which about 1 / e of a head's state is left, for the first and the last head. From head to head the
+# number grows by the same factor. Nobody has measured what other numbers do.
 _FIRST_MEMORY, _LAST_MEMORY = 2, 64
 NORM_EPS = 1e-5  # added to the variance of what a head reads
 

@@ -12,8 +12,8 @@ from model.attention import MultiHeadAttention, causal_mask
 from model.config import Activation, Mixer, StackConfig, TransformerConfig
 from model.dropout import Dropout
 from model.network import Network, TokenEmbedding
-from model.recurrent import SimplerSimpleRecurrentUnit
 from model.retention import Retention
+from model.ssru import SimplerSimpleRecurrentUnit
 
 QUICK_GELU = 1.702
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {

@@ -96,8 +96,9 @@ def _enum(enum: EnumDescriptorProto, said: list[str]) -> dict[str, Any]:
 
 
 def _described(words: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """Puts a comment before a schema, with the names of fields as JSON has them."""
-    words = re.sub(r"\b[a-z]+(?:_[a-z]+)+\b", lambda found: _camel(found[0]), " ".join(words.replace("`", "").split()))
+    """Puts a comment before a schema, with names of fields as JSON has them. What is quoted is a value, and stays."""
+    names = r'(?<!")\b[a-z]+(?:_[a-z]+)+\b'
+    words = re.sub(names, lambda found: _camel(found[0]), " ".join(words.replace("`", "").split()))
     return {"description": words} | schema if words else schema
 
 

@@ -1,8 +1,8 @@
-"""Reading a translation from what each position of a one-pass network may be.
+"""The searches that read a translation from the positions of a one-pass network.
 
 The rules are those of `model.ctc_search`, the oracle: a path names a token or the blank for each position, and its
-translation is what remains when equal neighbours become one and the blanks are taken out. Letters: a sentence has T
-positions, each of which may be the blank, column 0, or one of k tokens.
+translation is what remains when equal neighbours become one and the blanks are taken out. A sentence has T positions.
+Each of them may be the blank, which is column 0, or one of k tokens.
 """
 
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ class Positions:
     """What the positions of one sentence may be.
 
     Attributes:
-        ids: int64 [T, 1 + k], the blank and then the best tokens of each position, best first. The blank may be among
-            these once more.
+        ids: int64 [T, 1 + k], the blank and then the best tokens of each position, best first. The blank stands among
+            these again if it is one of the best.
         log_probs: float [T, 1 + k], their log-probabilities.
     """
 
@@ -36,14 +36,14 @@ class Positions:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A translation, and the logarithm of its probability, or of its best path's, in nats."""
+    """A translation's ids, and its log-probability or that of its best path, in nats; see the search."""
 
     ids: tuple[int, ...]
     log_prob: float
 
 
 def best_path(positions: Positions) -> Reading:
-    """Returns the translation of the most probable path: greedy search. Takes logits, too."""
+    """Returns the translation of the most probable path: greedy search. Logits do in place of log-probabilities."""
     path, blank = positions.ids[:, 1], positions.ids[0, 0]
     is_new = path != blank
     is_new[1:] &= path[1:] != path[:-1]
@@ -53,8 +53,8 @@ def best_path(positions: Positions) -> Reading:
 def prefix_beam(positions: Positions, beam_size: int) -> list[Reading]:
     """Returns the most probable translations, at most `beam_size`, best first, by the sum of their paths.
 
-    After each position the `beam_size` most probable beginnings live on. What is lost with the others makes a sum too
-    small. Takes time in O(T * beam_size * k).
+    After each position the `beam_size` most probable beginnings live on. A sum is too small by the paths of those that
+    do not. Takes time in O(T * beam_size * k).
     """
     search = _PrefixBeam()
     for ids, values in zip(positions.ids[:, 1:], positions.values, strict=True):
@@ -63,7 +63,7 @@ def prefix_beam(positions: Positions, beam_size: int) -> list[Reading]:
 
 
 class _PrefixBeam:
-    """The beginnings that live, W of them. A beginning is a node of a tree: its parent, and its last token."""
+    """The W beginnings of translations that live. Each is a node of a tree, with its parent and its last token."""
 
     def __init__(self) -> None:
         self._parents, self._tokens = [-1], [-1]  # of each node; the first one is the empty beginning
@@ -72,7 +72,7 @@ class _PrefixBeam:
         self._with_blank, self._without = np.zeros(1), np.full(1, _NONE)  # log-probabilities of the paths by their end
 
     def advance(self, ids: NDArray[np.int64], values: NDArray[np.float64], most: int) -> None:
-        """Adds a position: its tokens int64 [k], and float64 [1 + k], of which the first is the blank's."""
+        """Adds a position: its tokens int64 [k]; log-probabilities of the blank and of these, float64 [1 + k]."""
         blank, values = values[0], values[1:]
         last = np.array([self._tokens[node] for node in self._nodes])
         total = np.logaddexp(self._with_blank, self._without)
@@ -123,8 +123,9 @@ class _PrefixBeam:
 def exact_length(positions: Positions, num_tokens: int) -> Reading:
     """Returns the translation of exactly `num_tokens` tokens that has the most probable path (Viterbi's algorithm).
 
-    A path is known by how many tokens it has and by the column of its last position. Takes logits, too. Takes time and
-    memory in O(T * num_tokens): the T of a sentence has a bound, the model's.
+    Of all paths with the same number of tokens and the same column at their last position, only the best can go on.
+    Logits do in place of log-probabilities. Takes time and memory in O(T * num_tokens), of which the model's longest
+    source bounds both.
 
     Args:
         positions: with at least 3 tokens each, so that every number of tokens up to T has a path.

@@ -1,4 +1,4 @@
-"""The search over what a one-pass network returns: it is over after one step."""
+"""The search in what a one-pass network returns, which ends with the first step."""
 
 from collections.abc import Sequence
 
@@ -7,16 +7,16 @@ from server.decoding.ctc import Positions, Reading, best_path, exact_length, pre
 from server.decoding.result import FinishReason, Hypothesis
 from server.errors import InvalidRequest
 
-# Tokens that each position may be where the number of tokens is given. Half, and a translation of another length than
-# the network's own takes worse words; twice, and this search takes four times as long.
-_EXACT_TOKENS = 8
+# Best tokens of each position that are tried where the options give the length. Halved, a translation of another length
+# than the network's own takes worse words; doubled, this search takes four times as long.
+EXACT_LENGTH_TOKENS = 8
 
 
 class OnePassSearch(BeamSearch):
     """See `BeamSearch`, whose beginning it has. `read` takes the place of `advance`.
 
-    The blank is `bos_id`. The score of a hypothesis is the logarithm of the sum of its paths' probabilities, or of the
-    best path's in greedy search and where the options give the length.
+    The blank is `bos_id`. The score of a hypothesis is a log-probability in nats: of all of its paths that a beam has
+    kept, or of the best path alone in greedy search and where the options give the length.
     """
 
     def read(self, positions: Positions, source_ids: Sequence[int]) -> None:
@@ -46,7 +46,7 @@ class OnePassSearch(BeamSearch):
 
     def _begin(self) -> None:
         if self._options.exact_tokens is not None or self._options.ratio is not None:
-            self.top_k = _EXACT_TOKENS
+            self.top_k = EXACT_LENGTH_TOKENS
 
     def _hypothesis_of(self, reading: Reading) -> Hypothesis:
         score = reading.log_prob if self._options.needs_log_probs else 0.0  # if not, what was added up are logits

@@ -38,7 +38,7 @@ class SampleSearch(BeamSearch):
         top_log_probs: list[list[float]],
         wanted_log_probs: Sequence[float] = (),  # noqa: ARG002  # it wants none
     ) -> list[int]:
-        """See `BeamSearch.advance`. `draw` has put the drawn tokens in the place of the best ones."""
+        """See `BeamSearch.advance`. `change` has put the drawn tokens in the place of the best ones."""
         if self.num_tokens < len(self._followed) or self._beam_size == 1:
             return super().advance(top_ids, top_log_probs)
         self.top_k, number = 1, len(self._random)
@@ -78,20 +78,21 @@ class SampleSearch(BeamSearch):
 def draw(logits: NDArray[np.float32], best: int, probability: float, sampling: Sampling, random: Random) -> int:
     """Returns a token: of the `top_k` best, with the temperature, of the `top_p` most probable.
 
-    A number up to the best token's probability draws this token, and a greater one another in the order of their ids.
-    All that `sampling` can do, but for a temperature above 1, makes the best token more probable. So if the number is
-    less than its probability before, the other tokens need no look.
+    A number below the best token's probability draws the best token; a greater one draws one of the others, in the
+    order of their ids. Whatever `sampling` does makes the best token more probable, except a temperature above 1. So a
+    number below its probability in the step draws it without a look at the other tokens.
 
-    To find out which tokens have `top_p` together, all would have to be sorted. But whether a token is one of them is
-    known by the sum of the more probable ones. So all can be drawn: if it was none of them, it and the less probable
-    ones are left out, and another is drawn. Each time, about half of what should be left out is.
+    To know all tokens that `top_p` allows, they would have to be sorted. But one token is allowed if the more probable
+    ones have less than `top_p` together, and that is one sum. So a token is drawn from all. If it is not allowed, it
+    and all that are as probable or less are left out, and another is drawn, until one is allowed. Each time, about half
+    of what is not allowed leaves.
 
     Args:
         logits: [V].
         best: the best token, of equals that of the lowest id.
-        probability: of it, before `sampling`.
-        sampling: which says how.
-        random: the numbers, of which it takes one for each draw.
+        probability: of the best token in the step, 0 to 1.
+        sampling: how tokens are drawn.
+        random: the source of numbers; each draw takes one.
     """
     number = random.random()
     if number < probability and sampling.temperature <= 1:
@@ -117,9 +118,10 @@ def draw(logits: NDArray[np.float32], best: int, probability: float, sampling: S
 
 
 def _place(weights: NDArray[np.float32], best: int, number: float) -> tuple[int, float]:
-    """Returns the first place up to which the weights, that of the best first, have more than this part of their sum.
+    """Returns the place that a number draws: the first one at which the weights so far exceed that part of their sum.
 
-    It adds up blocks first, because sums of all places would take five times as long.
+    The best weight is added first, and the others in order. Blocks are added first, because sums of all places would
+    take five times as long.
 
     Args:
         weights: [n], 0 to 1.
@@ -142,7 +144,7 @@ def _place(weights: NDArray[np.float32], best: int, number: float) -> tuple[int,
     return place, total
 
 
-@lru_cache(maxsize=8)  # of vocabularies; few numbers of tokens come again
+@lru_cache(maxsize=8)  # sizes of vocabularies; with `top_k` sizes seldom come again
 def _begins(num_places: int) -> NDArray[np.int64]:
     """Returns the places where blocks begin."""
     return np.arange(0, num_places, _BLOCK)

@@ -31,7 +31,7 @@ class Step(NamedTuple):
         logits: [B, V].
         top_ids: the best tokens, [B, k], best first.
         top_log_probs: their log-probabilities, [B, k].
-        has_log_probs: False if these are logits instead, because no sentence needs more.
+        has_log_probs: False if `top_log_probs` has logits instead, because no sentence of the batch needs more.
     """
 
     logits: NDArray[np.float32]
@@ -109,10 +109,10 @@ def steer(step: Step, row: int, factors: Mapping[int, float], drawn_to: int = -1
         step: with the row.
         row: of it.
         factors: what the logits of tokens are divided by, or multiplied with if they are negative: 1 or more; or `BAN`.
-        drawn_to: a token that then gets a part of all probability beside its share of the rest, so that of all logits
-            its own alone changes: CTranslate2's `prefix_bias_beta`. -1 for none, as without
+        drawn_to: the token that then gets `part` of all probability, and its share of the rest; only its own logit
+            changes for that (CTranslate2's `prefix_bias_beta`). -1 for none, and always -1 for a step without
             log-probabilities.
-        part: 0 or more, less than 1.
+        part: of all probability, 0 or more, less than 1.
     """
     own, top, exp = step.logits[row], step.top_ids[row].tolist(), math.exp
     logit, num_best = own.item, len(top)

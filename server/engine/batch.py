@@ -145,7 +145,7 @@ class Batch:
     def _rearrange(self, entering: list[Sentence]) -> None:
         """Closes the gaps of sentences that have left, lets beams grow, and makes room for sentences that enter.
 
-        Gaps stay if that is all, and the step would compute as many rows without them.
+        If no beam changes and no sentence enters, gaps stay while the step would compute as many rows without them.
         """
         plan, decoder = self.plan, self.decoder
         past, source = plan.longest()

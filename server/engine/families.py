@@ -1,4 +1,4 @@
-"""The families of networks, a row each: what an engine does differently for them."""
+"""What an engine does differently for each family of networks: a row for each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ class Family:
 
     Attributes:
         batch: what lanes step.
-        cost: what predicts the costs of sentences.
-        search: takes what `BeamSearch` takes.
-        limits: returns what an engine may hold of the limits that it is given.
+        cost: predicts what sentences cost.
+        search: makes the search of a sentence from the arguments of `BeamSearch`.
+        limits: returns the limits of an engine; they are the given ones, or less.
     """
 
     batch: type[Batch]

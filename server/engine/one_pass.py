@@ -1,6 +1,6 @@
-"""Batches of a network that writes all words at once: a sentence is encoded, searched and answered in one turn.
+"""Batches of a network that writes all words at once: one step encodes, translates and ends a sentence.
 
-All that a batch does round its steps is that of `server.engine.batch`. A sentence holds rows for one step alone.
+Whatever a batch does around its steps is in `server.engine.batch`. A sentence has a row for one step alone.
 """
 
 from dataclasses import replace
@@ -38,7 +38,7 @@ class OnePassBatch(Batch):
         finished = []
         for sentence in list(self.plan.running):
             (row,) = sentence.rows
-            # More tokens than it looks at alone would change its translation with its neighbours.
+            # A neighbour may have asked for more tokens; with them this sentence's translation would change.
             own = slice(UPSAMPLING * len(sentence.source_ids)), slice(1 + sentence.search.top_k)
             positions = Positions(top_ids[row][own], top_log_probs[row][own])
             try:
@@ -59,13 +59,13 @@ class OnePassBatch(Batch):
 
 
 class OnePassCost(CostModel):
-    """See `CostModel`. A step is a turn, and a sentence takes a part of one that goes with its tokens, on average 1."""
+    """See `CostModel`. A sentence of as many source tokens as the average counts as one step, others in proportion."""
 
     def __init__(self, max_rows: int, num_lanes: int = 1) -> None:
         super().__init__(max_rows, num_lanes)
         self._source_tokens = FadingMean(_FIRST_TOKENS)
 
-    def observe_sentence(self, source_tokens: int, steps: int) -> None:  # noqa: ARG002  # which are always one
+    def observe_sentence(self, source_tokens: int, steps: int) -> None:  # noqa: ARG002  # always one step
         """Notes how many tokens a sentence had."""
         self._source_tokens.add(source_tokens)
 
@@ -74,7 +74,7 @@ class OnePassCost(CostModel):
         """See `CostModel.steps_per_token`."""
         return 1 / self._source_tokens.value
 
-    def steps(self, source_tokens: int, options: DecodingOptions) -> float:  # noqa: ARG002  # which change nothing
+    def steps(self, source_tokens: int, options: DecodingOptions) -> float:  # noqa: ARG002  # not a matter of them
         """See `CostModel.steps`."""
         return source_tokens * self.steps_per_token
 

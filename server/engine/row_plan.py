@@ -13,15 +13,16 @@ from server.engine.limits import Footprint
 from server.engine.sentence import Sentence
 from server.network import RowMoves, StepInputs
 
-_IDLE = 0, 0, 1, 0  # what a row that nobody uses is fed: token, past length and source length; and that it is not used
+_IDLE = 0, 0, 1, 0  # of a row in a gap: token, past length and source length that it is fed, and that nobody uses it
 
 
 class RowPlan:
     """The running sentences of a batch and their rows, which end before `end`. Only `remove` leaves gaps.
 
     Attributes:
-        num_rows: in use.
-        end: of the rows that the next step is fed. Rows in gaps begin anew in each step, and nobody reads them.
+        num_rows: rows in use.
+        end: number of rows that the next step is fed, gaps included. A row in a gap is fed as one that has just begun,
+            and nobody reads what the step returns for it.
         footprint: of the running sentences, with the beams that they will still grow.
     """
 

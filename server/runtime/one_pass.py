@@ -1,6 +1,6 @@
-"""A network that writes all words at once, on ONNX Runtime: one run takes sentences to what their positions may be.
+"""A network that writes all words at once, on ONNX Runtime: one run returns the best tokens of all positions.
 
-To an engine it is a decoder whose first step is its last. It keeps of each row its source alone.
+To an engine it is a decoder whose first step is the last. Of each row it keeps the source alone.
 """
 
 import threading
@@ -67,7 +67,7 @@ class OnePassRunner:
             return self._sessions[num_threads]
 
     def encode(self, source_ids: NDArray[np.int64], source_lengths: NDArray[np.int32]) -> Encoded:  # noqa: ARG002
-        """See `Runner.encode`. There is nothing to do before the step, which is told what to look for."""
+        """See `Runner.encode`. It does nothing: the step does all."""
         return ()
 
     def open_decoder(self, kind: StepKind, max_rows: int) -> "OnePassDecoder":

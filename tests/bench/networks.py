@@ -5,9 +5,9 @@
 
 For each bundle it starts a server and measures, one network after the other: BLEU and chrF of its answers with 95 %
 intervals (bootstrap over sentences), by domain and by the length of the source; target tokens a second while many
-requests wait; one sentence at a time; p95 of Poisson arrivals at 80 % of what it can do; peak memory. What was measured
-is kept in `--output`, and a network that is there is not measured again, so the table can grow. Nothing else should run
-beside it.
+requests wait; the median time of a sentence alone; p95 of Poisson arrivals at 80 % of what it can do; peak memory. The
+figures are kept in `--output`, so that the table can grow: a network whose figures are there with the same variant and
+beam size is not measured again. Nothing else should run beside it.
 
 `--trained` adds how fast each learned: a list of objects with `key`, the name given here, and any of
 `tokens_per_second_alone`, `steps` and `target_tokens`.
@@ -61,12 +61,17 @@ def main() -> None:
     if arguments.output.exists():
         document = json.loads(arguments.output.read_text(encoding="utf-8"))
     for name, path in arguments.bundles:
-        if name not in document["networks"]:
+        if not is_measured(document["networks"].get(name), arguments.variant, arguments.beam_size):
             document["networks"][name] = measure(Path(path), domains, arguments)
             arguments.output.parent.mkdir(parents=True, exist_ok=True)
             arguments.output.write_text(f"{json.dumps(document, indent=1)}\n", encoding="utf-8")
     trained = json.loads(arguments.trained.read_text(encoding="utf-8")) if arguments.trained else []
     print("\n\n".join(tables(document["networks"], {each["key"]: each for each in trained})))
+
+
+def is_measured(found: dict[str, Any] | None, variant: str, beam_size: int) -> bool:
+    """Whether the figures of a network, None without any, are of this variant and this size of the beam."""
+    return found is not None and (found["variant"], found["beam_size"]) == (variant, beam_size)
 
 
 def measure(path: Path, domains: dict[str, Pairs], arguments: argparse.Namespace) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What the comparison of networks says of answers, and how it shows figures."""
 
-from tests.bench.networks import score, tables
+from tests.bench.networks import is_measured, score, tables
 
 PAIRS = [
     ("A dog runs.", "Ein Hund rennt."),
@@ -26,6 +26,15 @@ def test_a_doubled_word_counts_unless_the_reference_has_one() -> None:
     assert round(score(PAIRS, answers)["doubled %"], 1) == 66.7  # "Los, los!" has a comma between
     assert score([PAIRS[0]], ["Hund Hund rennt."])["doubled %"] == 100
     assert score([("a b", "Hund Hund rennt.")], ["Hund Hund rennt."])["doubled %"] == 0
+
+
+def test_a_network_is_measured_again_in_another_variant_or_beam() -> None:
+    found = {"variant": "cpu-int8", "beam_size": 1}
+
+    asked = [("cpu-int8", 1), ("cpu-fp32", 1), ("cpu-int8", 4)]
+
+    assert [is_measured(found, *each) for each in asked] == [True, False, False]
+    assert not is_measured(None, "cpu-int8", 1)
 
 
 def test_a_network_that_was_not_timed_in_training_says_so() -> None:

@@ -69,6 +69,9 @@ def test_comments_name_fields_as_json_has_them() -> None:
 
     assert "DecodingOptions.numHypotheses" in said
     assert "`" not in said
+    of_family = schemas()["ModelInfo"]["properties"]["family"]["description"]
+    assert '"one_pass"' in of_family  # a value
+    assert "numHypotheses" in of_family
 
 
 def test_the_page_shows_every_operation_and_schema_and_its_links_lead_somewhere() -> None:

@@ -50,7 +50,7 @@ def subjects(work: Path, *, is_quick: bool) -> Iterator[Subject]:
         yield trained()
     yield random("student", work)
     yield random("base", work)
-    yield recurrent(work)
+    yield with_ssrus(work)
     yield windowed(work)
 
 
@@ -72,7 +72,7 @@ def random(name: str, work: Path) -> Subject:
     return Subject(name, model.bundle, model.text.source_ids)
 
 
-def recurrent(work: Path) -> Subject:
+def with_ssrus(work: Path) -> Subject:
     """Returns a random model whose decoder has SSRUs in place of self-attention."""
     config = dataclasses.replace(SHAPES["student"], decoder_mixer="ssru")
     return _student("student with SSRUs", config, work / "student-ssru")

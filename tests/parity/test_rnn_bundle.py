@@ -1,6 +1,7 @@
 """A recurrent network from checkpoint to answers: trained a little, exported and proven, checked, and served."""
 
 import dataclasses
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,13 +9,14 @@ import sentencepiece
 import torch
 
 from export.bundle import export_bundle
+from export.probe_bundle import main
 from export.restore import restore_checkpoint
 from export.subject import DevSet, subject_of
 from model.checkpoint import Checkpoint
 from model.data import make_batch
 from model.families import FAMILIES
 from model.recipe import TrainingConfig
-from server.bundle.bundle import Bundle
+from server.bundle.bundle import Bundle, open_bundle
 from tests.parity.served import check_lines, golden_texts
 
 
@@ -82,3 +84,17 @@ def test_a_server_answers_with_the_translations_of_the_bundle(
 def test_the_checkpoint_cannot_be_restored(bundle: Bundle) -> None:
     with pytest.raises(ValueError, match="of the family recurrent, which cannot be restored"):
         restore_checkpoint(Path(bundle.directory))
+
+
+def test_a_probe_keeps_what_the_export_has_found(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "rnn"
+    shutil.copytree(bundle.directory, directory)
+    monkeypatch.setattr("sys.argv", ["babelserve-probe", str(directory)])
+
+    main()
+
+    manifest = open_bundle(directory).manifest
+    assert (manifest.alignment, manifest.confidence) == (None, bundle.manifest.confidence)
+    assert "aligns" not in capsys.readouterr().out

@@ -1,6 +1,6 @@
 import torch
 
-from model.recurrent import SimplerSimpleRecurrentUnit
+from model.ssru import SimplerSimpleRecurrentUnit
 
 
 def unit() -> SimplerSimpleRecurrentUnit:

@@ -4,53 +4,15 @@ import numpy as np
 import onnx
 
 from export.graph import Graph
+from export.states import TwoPlaces
 from model.config import TransformerConfig
-from model.recurrent import SimplerSimpleRecurrentUnit
-from server.bundle.states import SELF_STATE, STATE_PLACES, ssru_states
+from model.ssru import SimplerSimpleRecurrentUnit
+from server.bundle.states import SELF_STATE, ssru_states
 
 _STATE_DTYPE = np.float32
 
 
-class TwoPlaces:
-    """Reads and writes fixed states of two places: those after position p are at p modulo 2.
-
-    The states of a position are computed from those of the position before, and written to another place: what a step
-    read is still there, so that it can be taken again. The kernel that writes leaves the rest as it was, in place if
-    both tensors are bound to one.
-
-    Args:
-        graph: the step.
-        past_lengths: int32 [B].
-
-    Attributes:
-        has_earlier: bool [B, 1], False where the position is a row's first; then what `read` returns is of no use.
-    """
-
-    def __init__(self, graph: Graph, past_lengths: str) -> None:
-        self._graph = graph
-        past = graph.node("Cast", [past_lengths], to=onnx.TensorProto.INT64)
-        places = graph.constant(STATE_PLACES)
-        self._place = graph.reshape(graph.node("Mod", [past, places]), [-1, 1])
-        before = graph.node("Mod", [graph.node("Add", [past, graph.constant(STATE_PLACES - 1)]), places])
-        self._before = graph.reshape(before, [-1, 1])
-        self.has_earlier = graph.reshape(graph.node("Greater", [past, graph.constant(0)]), [-1, 1])
-        self._places = ""  # int64 [B, 2], once a state is written
-
-    def read(self, state: str) -> str:
-        """Adds what gives the state [B, ...] after the position before, of a state [B, 2, ...]."""
-        return self._graph.node("GatherND", [state, self._before], batch_dims=1)
-
-    def write(self, state: str, new: str) -> None:
-        """Adds the output of a state into which `new` [B, ...] has been written."""
-        graph = self._graph
-        if not self._places:
-            num_rows = graph.node("Squeeze", [graph.node("Shape", [self._place], end=1)])
-            rows = graph.node("Range", [graph.constant(0), num_rows, graph.constant(1)])
-            self._places = graph.node("Concat", [graph.reshape(rows, [-1, 1]), self._place], axis=1)
-        graph.node("ScatterND", [state, self._places, new], f"new_{state}")
-
-
-class RecurrentStates:
+class SSRUStates:
     """Adds one SSRU after the other to a step graph, and last what writes their states.
 
     At the first position, whatever the row held before, the state is zero.
@@ -66,7 +28,7 @@ class RecurrentStates:
         self._num_layers, self._width = config.decoder_layers, config.d_model
         self._shape: list[str | int] = ["rows", *ssru_states(self._num_layers, self._width)[0].shape]
         self._states = graph.input(SELF_STATE, _STATE_DTYPE, self._shape)
-        self._new: list[str] = []  # likewise
+        self._new: list[str] = []  # of each layer that has been added, [B, M]
         self._places = TwoPlaces(graph, past_lengths)
         has_earlier = graph.reshape(self._places.has_earlier, [-1, 1, 1])
         earlier = self._places.read(self._states)  # [B, L, M]
