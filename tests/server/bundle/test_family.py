@@ -61,7 +61,7 @@ def test_what_such_a_network_cannot_have_is_a_fault(
 
 
 def test_a_recurrent_network_is_for_cpus(tiny_bundle: Bundle) -> None:
-    manifest = dataclasses.replace(tiny_bundle.manifest, family="recurrent")
+    manifest = dataclasses.replace(tiny_bundle.manifest, family="recurrent", alignment=None)
     on_device = {"cuda-fp16": manifest.variants["cpu-fp32"]}
     on_host = {name: variant for name, variant in manifest.variants.items() if name not in on_device}
 
@@ -69,3 +69,9 @@ def test_a_recurrent_network_is_for_cpus(tiny_bundle: Bundle) -> None:
     assert family_faults(dataclasses.replace(manifest, variants={**on_host, **on_device})) == [
         "family recurrent has no variant cuda-fp16"
     ]
+
+
+def test_a_recurrent_network_has_no_aligner(tiny_bundle: Bundle) -> None:
+    manifest = dataclasses.replace(tiny_bundle.manifest, family="recurrent")
+
+    assert "family recurrent has no alignment" in family_faults(manifest)
