@@ -116,6 +116,7 @@ class CrossAttention:
         self._graph = graph
         self._config = config
         self._shares_slots = shares_slots
+        self._source_lengths = source_lengths
         self._lengths = [graph.node("Sub", [source_lengths, graph.constant(1, np.int32)]), source_total]
         if shares_slots:
             self._slot_rows = graph.input("slot_rows", np.int64, ["slots", SLOT_ROWS])

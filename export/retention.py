@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 
 from export.graph import Graph
-from export.states import TwoPlaces, states_of
+from export.states import FixedStates
 from model.config import TransformerConfig
 from model.retention import NORM_EPS, Retention, decays
 
@@ -26,22 +26,19 @@ class RetentionStates:
     def __init__(self, graph: Graph, config: TransformerConfig, past_lengths: str) -> None:
         self._graph = graph
         self._heads, self._width = config.num_heads, config.head_dim
-        self._states = states_of(config)
-        for state in self._states:
-            graph.input(state.name, _DTYPE, ["rows", *state.shape])
-        self._places = TwoPlaces(graph, past_lengths)
+        self._states = FixedStates(graph, config, past_lengths, _DTYPE)
+        self._new: list[str] = []  # of each layer that has been added, [B, H, D, D]
         kept = graph.constant(decays(self._heads).numpy(), _DTYPE)
-        left = graph.node("Where", [self._places.has_earlier, kept, graph.constant(_NOTHING, _DTYPE)])  # [B, H]
+        left = graph.node("Where", [self._states.has_earlier, kept, graph.constant(_NOTHING, _DTYPE)])  # [B, H]
         self._decays = graph.reshape(left, [-1, 1, self._heads])
 
     def __call__(self, name: str, x: str, retention: Retention) -> str:
         """Adds the retention of one layer, from [B, M] to [B, M]."""
         graph, width = self._graph, self._heads * self._width
-        state = self._states[int(name.split(".")[1])].name
         qkv = self._as(graph.linear(f"{name}.qkv", x, retention.qkv.weight, retention.qkv.bias), _DTYPE)
         parts = [f"{name}.{part}" for part in ("query", "key", "value")]
         graph.node_of_many("Split", [qkv], parts, axis=1, num_outputs=3)
-        earlier = graph.reshape(self._places.read(state), [-1, self._heads, self._width, self._width])
+        earlier = graph.reshape(self._states.read(len(self._new)), [-1, self._heads, self._width, self._width])
         new = f"{name}.state"
         read = graph.node_of_many(
             "LinearAttention",
@@ -52,7 +49,7 @@ class RetentionStates:
             q_num_heads=self._heads,
             kv_num_heads=self._heads,
         )
-        self._places.write(state, graph.reshape(new, [-1, width, self._width]))
+        self._new.append(new)
         ones = graph.constant(np.ones(self._width), _DTYPE)
         heads = graph.reshape(read, [-1, self._width])
         normal = graph.node("LayerNormalization", [heads, ones], axis=-1, epsilon=NORM_EPS)
@@ -62,9 +59,9 @@ class RetentionStates:
         return graph.linear(f"{name}.output", joined, retention.output.weight, retention.output.bias)
 
     def write(self) -> None:
-        """Declares the states that all layers leave, once all have been added."""
-        for state in self._states:
-            self._graph.output(f"new_{state.name}", _DTYPE, ["rows", *state.shape])
+        """Adds the states that all layers leave, once all have been added."""
+        for index, new in enumerate(self._new):
+            self._states.write(new, index)
 
     def _as(self, tensor: str, dtype: "np.dtype[np.generic] | type[np.generic]") -> str:
         if self._graph.dtype == _DTYPE:

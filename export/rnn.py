@@ -1,7 +1,7 @@
 """A recurrent network's encoder and decoder step as nodes, for `export.graphs`; see `model.rnn`.
 
 Of each source token the step reads one key, with which the decoder's state is compared, and one value, the encoder's
-state. A network without attention reads two values of a sentence alone: those that the decoder begins with.
+state. A network without attention reads only the two values of a sentence with which the decoder begins.
 """
 
 import numpy as np
@@ -12,8 +12,7 @@ from export.attention import CrossAttention
 from export.caches import READ
 from export.embedding import source_tokens, target_tokens
 from export.graph import Graph
-from export.states import TwoPlaces, states_of
-from model.config import TransformerConfig
+from export.states import FixedStates
 from model.rnn import Attention, BidirectionalLSTM, Decoder, RecurrentNetwork
 from server.bundle.graphs import SLOT_ROWS
 from server.bundle.states import SELF_STATE
@@ -84,10 +83,7 @@ class RecurrentStep:
         shares_slots: bool,
     ) -> None:
         self._graph, self._model, self._config = graph, model, model.config
-        (state,) = states_of(model.config)
-        self._shape: list[str | int] = ["rows", *state.shape]
-        graph.input(SELF_STATE, graph.dtype, self._shape)
-        self._places = TwoPlaces(graph, past_lengths)
+        self._states = FixedStates(graph, model.config, past_lengths, graph.dtype)
         self._lengths, self._total = source_lengths, source_total
         self._shares_slots = shares_slots
         self._new: list[str] = []  # of each layer the hidden state and the cell, [B, W]
@@ -117,15 +113,12 @@ class RecurrentStep:
 
     def write(self) -> None:
         """Adds the states that all layers leave."""
-        graph = self._graph
-        new = graph.reshape(graph.node("Concat", self._new, axis=1), [-1, len(self._new), self._config.head_dim])
-        self._places.write(SELF_STATE, new)
-        graph.output(f"new_{SELF_STATE}", graph.dtype, self._shape)
+        self._states.write(self._graph.node("Concat", self._new, axis=1))
 
     def _begun(self, source: "SourceCaches", decoder: Decoder) -> str:
         """Returns the vectors that the step begins with, [B, 2 * L, W]: earlier ones, or for new rows the bridge's."""
         graph, width = self._graph, self._config.head_dim
-        is_new = graph.node("Not", [graph.reshape(self._places.has_earlier, [-1])])
+        is_new = graph.node("Not", [graph.reshape(self._states.has_earlier, [-1])])
         rows = graph.node("Transpose", [graph.node("NonZero", [is_new])], perm=[1, 0])  # [new, 1]
         ends = source.ends(rows)
         # MatMul, because int8 replaces each Gemm. A sentence needs this once, so its time does not matter.
@@ -133,14 +126,13 @@ class RecurrentStep:
         starts = graph.node("MatMul", [ends, matrix])
         starts = graph.node("Add", [starts, graph.weight("decoder.bridge.bias", decoder.bridge.bias)])
         starts = graph.reshape(starts, [-1, 2 * len(decoder.layers), width])
-        return graph.node("ScatterND", [self._places.read(SELF_STATE), rows, starts])
+        return graph.node("ScatterND", [self._states.read(), rows, starts])
 
     def _cell(self, name: str, x: str, lstm: torch.nn.LSTM, hidden: str, cell: str) -> tuple[str, str]:
         """Adds one LSTM; returns its new hidden state and cell."""
         graph, weights = self._graph, dict(lstm.named_parameters())
-        hidden = graph.node(
-            "Identity", [hidden], f"{name}.earlier"
-        )  # a name of its own, so that int8 has a range of its own for it
+        # The name is its own, so that int8 has a range of its own for it.
+        hidden = graph.node("Identity", [hidden], f"{name}.earlier")
         sums = [
             graph.linear(f"{name}.{part}", tensor, weights[f"weight_{part}_l0"], weights[f"bias_{part}_l0"])
             for part, tensor in (("ih", x), ("hh", hidden))
@@ -155,18 +147,6 @@ class RecurrentStep:
 
 class SourceCaches(CrossAttention):
     """What a step reads of the source: attention to the caches, and the encoder's ends."""
-
-    def __init__(
-        self,
-        graph: Graph,
-        config: TransformerConfig,
-        x: str,
-        source_lengths: str,
-        source_total: str,
-        shares_slots: bool,
-    ) -> None:
-        super().__init__(graph, config, x, source_lengths, source_total, shares_slots)
-        self._source_lengths = source_lengths
 
     def ends(self, rows: str) -> str:
         """Returns the last states of both directions, [new, W], of the sentences of new rows [new, 1]."""

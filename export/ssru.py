@@ -4,10 +4,10 @@ import numpy as np
 import onnx
 
 from export.graph import Graph
-from export.states import TwoPlaces
+from export.states import FixedStates
 from model.config import TransformerConfig
 from model.ssru import SimplerSimpleRecurrentUnit
-from server.bundle.states import SELF_STATE, ssru_states
+from server.bundle.states import SELF_STATE
 
 _STATE_DTYPE = np.float32
 
@@ -25,17 +25,15 @@ class SSRUStates:
 
     def __init__(self, graph: Graph, config: TransformerConfig, past_lengths: str) -> None:
         self._graph = graph
-        self._num_layers, self._width = config.decoder_layers, config.d_model
-        self._shape: list[str | int] = ["rows", *ssru_states(self._num_layers, self._width)[0].shape]
-        self._states = graph.input(SELF_STATE, _STATE_DTYPE, self._shape)
+        num_layers, width = config.decoder_layers, config.d_model
+        self._states = FixedStates(graph, config, past_lengths, _STATE_DTYPE)
         self._new: list[str] = []  # of each layer that has been added, [B, M]
-        self._places = TwoPlaces(graph, past_lengths)
-        has_earlier = graph.reshape(self._places.has_earlier, [-1, 1, 1])
-        earlier = self._places.read(self._states)  # [B, L, M]
+        has_earlier = graph.reshape(self._states.has_earlier, [-1, 1, 1])
+        earlier = self._states.read()  # [B, L, M]
         earlier = graph.node("Where", [has_earlier, earlier, graph.constant(0, _STATE_DTYPE)])
-        earlier = graph.reshape(earlier, [-1, self._num_layers * self._width])
-        self._earlier = [f"{SELF_STATE}.{i}" for i in range(self._num_layers)]  # of each layer, [B, M]
-        graph.node_of_many("Split", [earlier], self._earlier, axis=1, num_outputs=self._num_layers)
+        earlier = graph.reshape(earlier, [-1, num_layers * width])
+        self._earlier = [f"{SELF_STATE}.{i}" for i in range(num_layers)]  # of each layer, [B, M]
+        graph.node_of_many("Split", [earlier], self._earlier, axis=1, num_outputs=num_layers)
 
     def __call__(self, name: str, x: str, unit: SimplerSimpleRecurrentUnit) -> str:
         """Adds the unit of the next layer, from [B, M] to [B, M]."""
@@ -55,7 +53,4 @@ class SSRUStates:
 
     def write(self) -> None:
         """Adds the states that all layers leave, once all have been added."""
-        graph = self._graph
-        new = graph.reshape(graph.node("Concat", self._new, axis=1), [-1, self._num_layers, self._width])
-        self._places.write(self._states, new)
-        graph.output(f"new_{SELF_STATE}", _STATE_DTYPE, self._shape)
+        self._states.write(self._graph.node("Concat", self._new, axis=1))
