@@ -1,24 +1,88 @@
-"""The ladder of parity for a whole bundle: torch, the engine with one sentence, with many, and a server agree."""
+"""The ladder of parity for a whole bundle: torch, the engine with one sentence, with many, and a server agree.
+
+`BundleTests` asks the same of each kind of network that writes token by token.
+"""
 
 import gzip
 from pathlib import Path
 
+import pytest
 import sentencepiece
+from prometheus_client import CollectorRegistry
 
 from babelserve.v1 import translation_pb2 as pb
 from model.checkpoint import Checkpoint
-from model.search import default_max_tokens, search
+from model.search import Stepwise, default_max_tokens, search
 from server.bundle.bundle import Bundle
+from server.models.checking import check_bundle
+from server.settings.settings import Settings
+from server.telemetry.metrics import Metrics
 from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import running_server
 from tests.parity.test_continuous_batching import Ids, Stepper, best
 
-NUM_SENTENCES = 320
+_NUM_SENTENCES = 320
 _CAPTIONS = Path(__file__).parents[1] / "data" / "multi30k_val.en.gz"
 _BATCH = 40  # sentences that torch translates at once
 
 
-def captions(checkpoint: Checkpoint, limit: int) -> tuple[list[str], list[list[int]]]:
+class BundleTests:
+    """The tests of a bundle; a subclass has the fixtures `checkpoint` and `bundle`."""
+
+    def test_the_export_proves_steps_and_ids_equal(self, bundle: Bundle) -> None:
+        parity = bundle.manifest.parity
+
+        assert 0 < parity["step_logits"]["largest_difference"] < 1e-4
+        for found in ("greedy_ids", "beam_4_ids"):
+            assert parity[found]["equal"] + len(parity[found]["near_ties"]) == 200
+        assert parity["int8_rows_apart"]["same_alone"] >= 198
+
+    def test_the_bundle_passes_its_check(self, bundle: Bundle) -> None:
+        settings, metrics = Settings(bundle=bundle.directory), Metrics(CollectorRegistry())
+        lines = check_bundle(bundle.directory, settings, metrics)
+
+        assert sum("passes the golden sentence" in line for line in lines) >= 2
+
+    @pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
+    def test_a_server_answers_with_the_translations_of_the_bundle(
+        self, checkpoint: Checkpoint, bundle: Bundle, variant: str
+    ) -> None:
+        golden = bundle.manifest.golden
+        pieces = sentencepiece.SentencePieceProcessor(model_proto=checkpoint.tokenizer)
+        with running_server(_flags(bundle, variant)) as server, open_stub(server.address) as stub:
+            request = pb.TranslateRequest(contents=[golden.source_text] * 3, target_language_code="de")
+            texts = [each.text for each in stub.Translate(request, timeout=50).translations]
+
+        assert texts == [pieces.decode(list(golden.outputs[variant].ids))] * 3
+
+    @pytest.mark.parametrize("beam_size", [1, 4])
+    def test_torch_steps_batches_and_a_server_say_the_same(
+        self, checkpoint: Checkpoint, bundle: Bundle, beam_size: int
+    ) -> None:
+        limits = bundle.manifest.limits
+        texts, sources = _captions(checkpoint, limits.max_source_tokens)
+
+        expected = _of_torch(checkpoint, sources, beam_size, limits.max_target_tokens)
+
+        assert len(sources) == _NUM_SENTENCES
+        assert _alone(bundle, "cpu-fp32", sources, beam_size) == expected
+        assert _together(bundle, "cpu-fp32", sources, beam_size) == expected
+        assert _served(bundle, "cpu-fp32", texts, beam_size) == _spelled(checkpoint, expected)
+
+    def test_int8_keeps_sentences_apart_and_is_served(self, checkpoint: Checkpoint, bundle: Bundle) -> None:
+        texts, sources = _captions(checkpoint, bundle.manifest.limits.max_source_tokens)
+
+        expected = _alone(bundle, "cpu-int8", sources, 4)
+
+        assert _together(bundle, "cpu-int8", sources, 4) == expected
+        assert _served(bundle, "cpu-int8", texts, 4) == _spelled(checkpoint, expected)
+
+
+def _flags(bundle: Bundle, variant: str) -> list[str]:
+    return ["--bundle", str(bundle.directory), "--variant", variant]
+
+
+def _captions(checkpoint: Checkpoint, limit: int) -> tuple[list[str], list[list[int]]]:
     """Returns sentences of fewer than `limit` tokens, and their ids with eos."""
     pieces = sentencepiece.SentencePieceProcessor(model_proto=checkpoint.tokenizer)
     chosen: dict[str, list[int]] = {}
@@ -26,14 +90,15 @@ def captions(checkpoint: Checkpoint, limit: int) -> tuple[list[str], list[list[i
         ids = pieces.encode(text)
         # A server splits texts into sentences, and copies words with characters that the vocabulary lacks.
         is_one = text.count(".") == 1 and text.endswith(".")
-        if is_one and len(ids) < limit and not any(map(pieces.is_byte, ids)) and len(chosen) < NUM_SENTENCES:
+        if is_one and len(ids) < limit and not any(map(pieces.is_byte, ids)) and len(chosen) < _NUM_SENTENCES:
             chosen[text] = [*ids, checkpoint.config.eos_id]
     return list(chosen), list(chosen.values())
 
 
-def of_torch(checkpoint: Checkpoint, sources: list[list[int]], beam_size: int, limit: int) -> list[Ids]:
+def _of_torch(checkpoint: Checkpoint, sources: list[list[int]], beam_size: int, limit: int) -> list[Ids]:
     """Returns what the oracle finds with whole prefixes, without states."""
-    model, found = checkpoint.build_model(), []
+    model, found = checkpoint.build_network(), list[Ids]()
+    assert isinstance(model, Stepwise)
     for start in range(0, len(sources), _BATCH):
         some = sources[start : start + _BATCH]
         limits = [default_max_tokens(len(source), limit) for source in some]
@@ -41,13 +106,13 @@ def of_torch(checkpoint: Checkpoint, sources: list[list[int]], beam_size: int, l
     return found
 
 
-def alone(bundle: Bundle, variant: str, sources: list[list[int]], beam_size: int) -> list[Ids]:
+def _alone(bundle: Bundle, variant: str, sources: list[list[int]], beam_size: int) -> list[Ids]:
     """Returns what the engine finds step by step, one sentence after the other."""
     stepper = Stepper(bundle, variant)
     return [stepper.alone(source, beam_size) for source in sources]
 
 
-def together(bundle: Bundle, variant: str, sources: list[list[int]], beam_size: int) -> list[Ids]:
+def _together(bundle: Bundle, variant: str, sources: list[list[int]], beam_size: int) -> list[Ids]:
     """Returns what the engine finds for sentences that join and leave the same batch."""
     stepper = Stepper(bundle, variant)
     futures = []
@@ -58,12 +123,11 @@ def together(bundle: Bundle, variant: str, sources: list[list[int]], beam_size: 
     return [best(future) for future in futures]
 
 
-def served(bundle: Bundle, variant: str, texts: list[str], beam_size: int) -> list[list[str]]:
+def _served(bundle: Bundle, variant: str, texts: list[str], beam_size: int) -> list[list[str]]:
     """Returns the pieces of each translation that a server in a process of its own answers."""
-    flags = ["--bundle", str(bundle.directory), "--variant", variant]
     options = pb.DecodingOptions(beam_size=beam_size, end_loops=False)
     pieces = []
-    with running_server(flags) as server, open_stub(server.address) as stub:
+    with running_server(_flags(bundle, variant)) as server, open_stub(server.address) as stub:
         for start in range(0, len(texts), _BATCH):
             request = pb.TranslateRequest(
                 contents=texts[start : start + _BATCH],
@@ -78,7 +142,7 @@ def served(bundle: Bundle, variant: str, texts: list[str], beam_size: int) -> li
     return pieces
 
 
-def spelled(checkpoint: Checkpoint, translations: list[Ids]) -> list[list[str]]:
+def _spelled(checkpoint: Checkpoint, translations: list[Ids]) -> list[list[str]]:
     """Returns the pieces of translations."""
     pieces = sentencepiece.SentencePieceProcessor(model_proto=checkpoint.tokenizer)
     return [[pieces.id_to_piece(token) for token in ids] for ids in translations]

@@ -17,7 +17,7 @@ from model.data import make_batch
 from model.families import FAMILIES
 from model.recipe import TrainingConfig
 from server.bundle.bundle import Bundle, open_bundle
-from tests.parity.served import check_lines, golden_texts
+from tests.parity.ladder import BundleTests
 
 
 @pytest.fixture(scope="module")
@@ -57,28 +57,10 @@ def bundle(checkpoint: Checkpoint, dev_set: DevSet, tmp_path_factory: pytest.Tem
     return export_bundle(subject_of(checkpoint), out, dev_set, version="0", variants=variants, max_bleu_loss=5.0)
 
 
-def test_the_export_proves_steps_and_ids_equal(bundle: Bundle) -> None:
-    parity = bundle.manifest.parity
-
-    assert [(state.kind, state.shape) for state in bundle.manifest.states] == [("fixed", (2, 4, 64))]
-    assert 0 < parity["step_logits"]["largest_difference"] < 1e-4
-    for search in ("greedy_ids", "beam_4_ids"):
-        assert parity[search]["equal"] + len(parity[search]["near_ties"]) == 200
-    assert parity["int8_rows_apart"]["same_alone"] >= 198
-    assert (bundle.manifest.family, bundle.manifest.alignment) == ("recurrent", None)
-
-
-def test_the_bundle_passes_its_check(bundle: Bundle) -> None:
-    assert sum("passes the golden sentence" in line for line in check_lines(bundle)) >= 2
-
-
-@pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
-def test_a_server_answers_with_the_translations_of_the_bundle(
-    checkpoint: Checkpoint, bundle: Bundle, variant: str
-) -> None:
-    expected, texts = golden_texts(bundle, variant, checkpoint.tokenizer)
-
-    assert texts == [expected] * 3
+class TestRecurrent(BundleTests):
+    def test_the_state_is_fixed_and_nothing_aligns(self, bundle: Bundle) -> None:
+        assert [(state.kind, state.shape) for state in bundle.manifest.states] == [("fixed", (2, 4, 64))]
+        assert (bundle.manifest.family, bundle.manifest.alignment) == ("recurrent", None)
 
 
 def test_the_checkpoint_cannot_be_restored(bundle: Bundle) -> None:

@@ -9,7 +9,7 @@ from export.bundle import export_bundle
 from export.subject import DevSet, subject_of
 from model.checkpoint import Checkpoint
 from server.bundle.bundle import Bundle
-from tests.parity.served import check_lines, golden_texts
+from tests.parity.ladder import BundleTests
 
 
 @pytest.fixture(scope="module")
@@ -34,24 +34,7 @@ def bundle(checkpoint: Checkpoint, dev_set: DevSet, tmp_path_factory: pytest.Tem
     return export_bundle(subject_of(checkpoint), out, dev_set, version="0", max_bleu_loss=5.0)
 
 
-def test_the_export_proves_steps_and_ids_equal(bundle: Bundle) -> None:
-    parity = bundle.manifest.parity
-
-    assert [state.kind for state in bundle.manifest.states] == ["fixed"]
-    assert 0 < parity["step_logits"]["largest_difference"] < 1e-4
-    assert parity["greedy_ids"]["equal"] + len(parity["greedy_ids"]["near_ties"]) == 200
-    assert parity["int8_rows_apart"]["same_alone"] >= 198
-    assert {"copy_rows.onnx", "copy_states.onnx"} <= bundle.manifest.variants["cuda-fp16"].files.keys()
-
-
-def test_a_bundle_with_states_passes_its_check(bundle: Bundle) -> None:
-    assert sum("passes the golden sentence" in line for line in check_lines(bundle)) >= 2
-
-
-@pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
-def test_a_server_answers_with_the_translations_of_the_bundle(
-    checkpoint: Checkpoint, bundle: Bundle, variant: str
-) -> None:
-    expected, texts = golden_texts(bundle, variant, checkpoint.tokenizer)
-
-    assert texts == [expected] * 3
+class TestSSRU(BundleTests):
+    def test_the_state_is_fixed(self, bundle: Bundle) -> None:
+        assert [state.kind for state in bundle.manifest.states] == ["fixed"]
+        assert {"copy_rows.onnx", "copy_states.onnx"} <= bundle.manifest.variants["cuda-fp16"].files.keys()
