@@ -172,7 +172,7 @@ class LayeredNetwork(Network):
         return memory, visible
 
     def initialise(self) -> None:
-        """Draws all weights but those that a family adds."""
+        """Draws the weights that all families have. A family draws its own ones."""
         for name, parameter in self.named_parameters():
             if parameter.dim() > 1 and name.startswith(("encoder.", "decoder.")):
                 nn.init.xavier_uniform_(parameter)

@@ -40,7 +40,8 @@ class Dimensions:
         vocab_size: of the target, and of the source unless `source_vocab_size` says otherwise.
         d_model: width of every layer.
         num_heads, head_dim: of the decoder, whose caches have them.
-        encoder_layers, decoder_layers: of either side; of the decoder those that attend to the source.
+        encoder_layers: all layers of the encoder.
+        decoder_layers: the layers of the decoder that attend to the source.
         source_vocab_size: of the source; by default `vocab_size`.
     """
 

@@ -53,8 +53,8 @@ def best_path(positions: Positions) -> Reading:
 def prefix_beam(positions: Positions, beam_size: int) -> list[Reading]:
     """Returns the most probable translations, at most `beam_size`, best first, by the sum of their paths.
 
-    After each position the `beam_size` most probable beginnings live on. A sum is too small by the paths of those that
-    do not. Takes time in O(T * beam_size * k).
+    After each position the `beam_size` most probable beginnings live on. The others are dropped, so their paths are
+    missing in the sums. Takes time in O(T * beam_size * k).
     """
     search = _PrefixBeam()
     for ids, values in zip(positions.ids[:, 1:], positions.values, strict=True):

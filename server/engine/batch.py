@@ -58,7 +58,7 @@ class Batch:
         return self._opened
 
     @property
-    def is_open(self) -> bool:
+    def is_entry_due(self) -> bool:
         """Whether sentences may enter before the next step."""
         return not self.plan.running or self._steps_since_entry >= self._runner.entry_interval
 

@@ -195,7 +195,7 @@ class Lane:
             return [canary], False
         if self.state is not LaneState.SERVING or not self._dispatch.waiting.num_sentences:
             return [], False
-        if not all(batch.is_open for batch in batches):
+        if not all(batch.is_entry_due for batch in batches):
             return [], False
         share = 1.0
         if is_background:

@@ -15,7 +15,8 @@ from export.one_pass import one_pass_graph
 from export.quantize import quantize_graph
 from model.ctc_search import exact_length, keep_top, prefix_beam
 from model.data import pad
-from model.one_pass import OnePass
+from model.one_pass import UPSAMPLING, OnePass
+from server.bundle import graphs
 from server.bundle.graphs import ONE_PASS_FILE
 from tests.export.conftest import Array, open_graph
 from tests.model.test_one_pass import build
@@ -144,3 +145,7 @@ def test_a_search_of_what_the_graph_returns_is_that_of_torch(model: OnePass) -> 
         exact = [exact_length(each, blank, len(source)) for each in (positions, expected)]
         assert exact[0].ids == exact[1].ids
         assert len(exact[0].ids) == len(source)
+
+
+def test_the_server_counts_as_many_positions_for_a_token_as_the_network_has() -> None:
+    assert graphs.UPSAMPLING == UPSAMPLING
