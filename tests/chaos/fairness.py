@@ -4,7 +4,7 @@ import hashlib
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -88,7 +88,6 @@ def flooded(options: Options) -> Iterator[Check]:
     that core themselves, as their batches are small; what it takes to refuse a flood of single sentences is more than
     they leave, so that flood is told of beside them, not judged.
     """
-    seconds = float(options.count(30, 6))
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         keys = {tenant: os.urandom(16).hex() for tenant in _TENANTS}
@@ -110,37 +109,40 @@ def flooded(options: Options) -> Iterator[Check]:
             beam_size=4,
         )
         processes = {tenant: stack.enter_context(callers(CLIENT_CORE)) for tenant in _TENANTS}
-        full = processes["one"].run(replace(load, callers=64, timeout=None, metadata=metadata["one"]))
-        saturation = full.goodput
+        saturated = replace(load, callers=64, timeout=None, metadata=metadata["one"])
+        saturation = processes["one"].run(saturated).goodput
+        load = replace(load, seconds=float(options.count(30, 6)))
+        loads = {
+            tenant: replace(load, metadata=each, rate=_OTHERS_SHARE * saturation) for tenant, each in metadata.items()
+        }
         for flood in _FLOODS:
-            calm: list[Outcomes] = []
-            during: list[Outcomes] = []
-            floods: list[Outcomes] = []
             many = requests.joined(flood.sentences)
-            flooding = replace(
-                load,
-                contents=many.contents,
-                expected=many.expected,
-                seconds=seconds,
-                rate=flood.factor * saturation / flood.sentences,
-                metadata=metadata["flood"],
-            )
-            for turn in range(options.count(_TURNS, 1)):
-                others = {
-                    tenant: replace(
-                        load,
-                        seconds=seconds,
-                        rate=_OTHERS_SHARE * saturation,
-                        metadata=metadata[tenant],
-                        seed=turn * len(_TENANTS) + place,
-                    )
-                    for place, tenant in enumerate(_TENANTS[1 : 1 + flood.num_others], start=1)
-                }
-                calm += _at_once(processes, others).values()
-                outcomes = _at_once(processes, {"flood": replace(flooding, seed=turn + 1), **others})
-                floods.append(outcomes.pop("flood"))
-                during += outcomes.values()
-            yield from _noticed(flood, floods, during, calm, options)
+            rate = flood.factor * saturation / flood.sentences
+            loads["flood"] = replace(loads["flood"], contents=many.contents, expected=many.expected, rate=rate)
+            yield from _noticed(flood, *_take_turns(flood, processes, loads, options), options)
+
+
+def _take_turns(
+    flood: _Flood, processes: Mapping[str, Callers], loads: Mapping[str, Command], options: Options
+) -> tuple[list[Outcomes], list[Outcomes], list[Outcomes]]:
+    """Lets the others call without the flood and with it, by turns.
+
+    Returns:
+        What became of the flood's calls, of the others' beside it, and of the others' without it.
+    """
+    floods: list[Outcomes] = []
+    during: list[Outcomes] = []
+    calm: list[Outcomes] = []
+    for turn in range(options.count(_TURNS, 1)):
+        others = {
+            tenant: replace(loads[tenant], seed=turn * len(_TENANTS) + place)
+            for place, tenant in enumerate(_TENANTS[1 : 1 + flood.num_others], start=1)
+        }
+        calm += _at_once(processes, others).values()
+        outcomes = _at_once(processes, {"flood": replace(loads["flood"], seed=turn + 1), **others})
+        floods.append(outcomes.pop("flood"))
+        during += outcomes.values()
+    return floods, during, calm
 
 
 def _noticed(
@@ -172,7 +174,7 @@ def _account(tenant: str, key: str) -> str:
     return f'[tenants.{tenant}]\n[[tenants.{tenant}.keys]]\nsha256 = "{hashlib.sha256(key.encode()).hexdigest()}"\n'
 
 
-def _at_once(processes: dict[str, Callers], commands: dict[str, Command]) -> dict[str, Outcomes]:
+def _at_once(processes: Mapping[str, Callers], commands: dict[str, Command]) -> dict[str, Outcomes]:
     """Runs loads side by side."""
     for tenant, command in commands.items():
         processes[tenant].start(command)

@@ -2,60 +2,46 @@
 
 import json
 import struct
+from functools import partial
 
 import numpy as np
 
 from tests.chaos.import_spoils import FORGED, Made, arrays, entry, multiplied, replaced, written
 
+_VOCABULARY = "opus.vocab.yml"
+
 
 def native() -> Made:
     """Returns what spoils it, and what is said of it, by name."""
+    vocabularies: Made = {
+        name: (partial(written, _VOCABULARY, data), f"{_VOCABULARY}: {said}")
+        for name, (data, said) in _vocabularies().items()
+    }
+    return vocabularies | _settings() | _weights()
+
+
+def _vocabularies() -> dict[str, tuple[bytes, str]]:
     return {
-        "deep lists": (lambda: written("opus.vocab.yml", b"a: " + b"[" * 600_000), "opus.vocab.yml: is nested"),
-        "deep lists, a line each": (
-            lambda: written("opus.vocab.yml", b"a: " + b"[\n" * 300_000),
-            "opus.vocab.yml: is nested",
-        ),
-        "deep sequences": (lambda: written("opus.vocab.yml", b"- " * 300_000), "opus.vocab.yml: is nested"),
-        "deep objects": (lambda: written("opus.vocab.yml", b"{a: " * 150_000), "opus.vocab.yml: is nested"),
-        "keys of keys": (
-            lambda: written("opus.vocab.yml", b"? " * 300_000),
-            "opus.vocab.yml: has a key that is no plain text",
-        ),
-        "aliases": (lambda: written("opus.vocab.yml", b"a: &a [1]\nb: [*a, *a]\n"), "opus.vocab.yml: has YAML aliases"),
-        "merged keys": (
-            lambda: written("opus.vocab.yml", b"a: &a {x: 1}\n<<: *a\n"),
-            "opus.vocab.yml: has YAML aliases",
-        ),
-        "a class": (
-            lambda: written("opus.vocab.yml", b"a: !!python/object/apply:os.system [ls]\n"),
-            "opus.vocab.yml: has YAML aliases, anchors or tags",
-        ),
-        "directives": (
-            lambda: written("opus.vocab.yml", b"".join(b"%%TAG !%d! x\n" % i for i in range(100_000))),
-            "opus.vocab.yml: has YAML directives",
-        ),
-        "8 MB of values": (
-            lambda: written("opus.vocab.yml", b"a: [" + b"a," * 4_000_000),
-            "opus.vocab.yml: holds more than",
-        ),
-        "a number of 60 bases": (
-            lambda: written("opus.vocab.yml", b"a: " + b":".join([b"59"] * 500_000)),
-            "opus.vocab.yml: holds no pieces",
-        ),
-        "a million digits": (
-            lambda: written("opus.vocab.yml", b"a: " + b"9" * 1_000_000),
-            "opus.vocab.yml: holds no pieces",
-        ),
-        "documents": (lambda: written("opus.vocab.yml", b"---\na: 1\n" * 100_000), "opus.vocab.yml: holds"),
-        "a piece twice": (
-            lambda: written("opus.vocab.yml", b"no: 0\nyes: 1\n'no': 2\n"),
-            "opus.vocab.yml: has the key 'no' twice",
-        ),
-        "a forged piece": (
-            lambda: written("opus.vocab.yml", b'"' + json.dumps(FORGED)[1:-1].encode() + b'": 0\n'),
-            "opus.vocab.yml: 1 pieces",
-        ),
+        "deep lists": (b"a: " + b"[" * 600_000, "is nested"),
+        "deep lists, a line each": (b"a: " + b"[\n" * 300_000, "is nested"),
+        "deep sequences": (b"- " * 300_000, "is nested"),
+        "deep objects": (b"{a: " * 150_000, "is nested"),
+        "keys of keys": (b"? " * 300_000, "has a key that is no plain text"),
+        "aliases": (b"a: &a [1]\nb: [*a, *a]\n", "has YAML aliases"),
+        "merged keys": (b"a: &a {x: 1}\n<<: *a\n", "has YAML aliases"),
+        "a class": (b"a: !!python/object/apply:os.system [ls]\n", "has YAML aliases, anchors or tags"),
+        "directives": (b"".join(b"%%TAG !%d! x\n" % i for i in range(100_000)), "has YAML directives"),
+        "8 MB of values": (b"a: [" + b"a," * 4_000_000, "holds more than"),
+        "a number of 60 bases": (b"a: " + b":".join([b"59"] * 500_000), "holds no pieces"),
+        "a million digits": (b"a: " + b"9" * 1_000_000, "holds no pieces"),
+        "documents": (b"---\na: 1\n" * 100_000, "holds"),
+        "a piece twice": (b"no: 0\nyes: 1\n'no': 2\n", "has the key 'no' twice"),
+        "a forged piece": (b'"' + json.dumps(FORGED)[1:-1].encode() + b'": 0\n', "1 pieces"),
+    }
+
+
+def _settings() -> Made:
+    return {
         "deep settings": (lambda: written("decoder.yml", b"a: " + b"{a: " * 100_000), "decoder.yml: is nested"),
         "deep own settings": (lambda: arrays(settings="a: " + "[" * 600_000), "special:model.yml: is nested"),
         "own settings of 256 MB": (
@@ -67,6 +53,11 @@ def native() -> Made:
             lambda: written("decoder.yml", b"normalize: 1.0e+300"),
             "decoder.yml: normalize: 1e+300",
         ),
+    }
+
+
+def _weights() -> Made:
+    return {
         "weights of 256 MB in 256 KB": (lambda: entry("Wemb.npy", bytes(2**28)), "model.npz"),
         "a header of 256 MB": (
             lambda: entry("a.npy", b"\x93NUMPY\x02\0" + struct.pack("<I", 2**28) + bytes(2**28)),
