@@ -65,12 +65,14 @@ class RowPlan:
         gone = set(sentences)
         removed = [sentence for sentence in self.running if sentence in gone]
         self.running = [sentence for sentence in self.running if sentence not in gone]
+        freed: list[int] = []
         for sentence in removed:
             self.footprint -= sentence.footprint
-            self.num_rows -= len(sentence.rows)
-            for array, idle in zip(self._fed, _IDLE, strict=True):
-                array[sentence.rows] = idle
+            freed += sentence.rows
             sentence.rows = []
+        self.num_rows -= len(freed)
+        for array, idle in zip(self._fed, _IDLE, strict=True):
+            array[freed] = idle
         if not self.running:
             self.end = 0
         return removed
