@@ -15,3 +15,8 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 @pytest.fixture(scope="session")
 def tiny_bundle() -> None:
     pytest.skip("needs torch, which exports the bundle")
+
+
+@pytest.fixture(scope="session")
+def one_pass_bundle() -> None:
+    pytest.skip("needs torch, which exports the bundle")
