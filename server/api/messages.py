@@ -21,7 +21,7 @@ from server.text.markup.tag_rules import TagRules
 from server.translation.answer import TextAnswer
 from server.translation.detection import DetectedLanguage
 from server.translation.job import Job
-from server.translation.request import TextOptions, TranslationRequest
+from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
 from server.translation.submission import Place
 
 _STATUS_NUMBERS = {code: StatusNumber.Value(code.name) for code in Code}
@@ -61,22 +61,15 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
         target_language_code=message.target_language_code,
         model=message.model,
         mime_type=message.mime_type,
-        decoding=read_decoding(message.decoding),
+        decoding=read_decoding(message.decoding) if message.HasField("decoding") else DecodingRequest(),
         tenant=tenant,
         priority=read_priority(message.priority),
         with_alignment=message.output.include_alignment,
         with_tokens=message.output.include_tokens,
         with_search=message.output.include_search,
         with_confidence=message.output.include_confidence,
-        text=TextOptions(
-            refuse_unknown_scripts=message.text.refuse_unknown_scripts,
-            translate_attributes=message.text.translate_attributes,
-            adapt_quantities=message.text.adapt_quantities,
-            join_lines=message.text.join_lines,
-            tags=_read_tags(message.text.tags),
-            keep=[_read_keep_rule(index, rule) for index, rule in enumerate(message.text.keep)],
-        ),
-        glossary=read_glossary(message.glossary),
+        text=_read_text(message.text) if message.HasField("text") else TextOptions(),
+        glossary=read_glossary(message.glossary) if message.HasField("glossary") else None,
         formality=_read_formality(message.formality),
         target_prefixes=message.target_prefixes,
         traffic_key=message.traffic_key or request_id.get() or "",
@@ -193,6 +186,17 @@ def read_priority(value: int) -> Priority:
         return _PRIORITIES[value]
     except KeyError:
         raise InvalidRequest("priority", f"must be from 0 to {max(_PRIORITIES)}, not {value}") from None
+
+
+def _read_text(text: pb.TextOptions) -> TextOptions:
+    return TextOptions(
+        refuse_unknown_scripts=text.refuse_unknown_scripts,
+        translate_attributes=text.translate_attributes,
+        adapt_quantities=text.adapt_quantities,
+        join_lines=text.join_lines,
+        tags=_read_tags(text.tags),
+        keep=[_read_keep_rule(index, rule) for index, rule in enumerate(text.keep)],
+    )
 
 
 def _read_tags(tags: pb.TagRules) -> TagRules:

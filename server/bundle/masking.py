@@ -1,5 +1,6 @@
 """What a network can read of a text's own writing, and what it copies in place of the rest, as its manifest says."""
 
+import functools
 from dataclasses import dataclass
 
 FIRST_PLACEHOLDER, MAX_PLACEHOLDERS = 0xE000, 6400  # private-use characters of the basic plane
@@ -26,6 +27,11 @@ class Masking:
     @property
     def carriers(self) -> tuple[tuple[str, ...], ...]:
         """What stands in the place of parts, a tuple for each attempt: symbols, then each code with 1 to 9."""
-        symbols = tuple(chr(FIRST_PLACEHOLDER + index) for index in range(self.num_placeholders))
-        codes = [tuple(code.replace("{}", str(digit)) for digit in _CODE_DIGITS) for code in self.codes]
-        return tuple(filter(None, (symbols, *codes)))
+        return _carriers(self.num_placeholders, self.codes)
+
+
+@functools.cache
+def _carriers(num_placeholders: int, texts: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    symbols = tuple(chr(FIRST_PLACEHOLDER + index) for index in range(num_placeholders))
+    codes = [tuple(text.replace("{}", str(digit)) for digit in _CODE_DIGITS) for text in texts]
+    return tuple(filter(None, (symbols, *codes)))

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ _BEAM_SIZE = 4  # for a model that names none
 _MORE_TOKENS = 1.5
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Leg:
     """One model's part of a route.
 
@@ -60,6 +60,7 @@ class Leg:
     model: Model
     pair: LanguagePair
     options: DecodingOptions
+    _: KW_ONLY
     is_only: bool = True
     read: Read | None = None
     text: TextOptions = field(default_factory=TextOptions)
@@ -103,8 +104,11 @@ class Leg:
         A sentence with tags, marks round words or terms is aligned, if the model can. Terms have a beam of 6 or more,
         and no shortlist.
         """
-        is_aligned = sentence.is_marked and self.is_only and self.model.manifest.alignment is not None
-        options = self._options[is_aligned, bool(self.to_reader) and not speaks_of_others(sentence.text)]
+        options = self.options
+        if self.to_reader and not speaks_of_others(sentence.text):
+            options = self._to_reader
+        if sentence.is_marked and self.is_only and self.model.manifest.alignment is not None:
+            options = self._aligned if options is self.options else self._aligned_to_reader
         if sentence.prefix is not None:
             options = replace(options, target_prefix=sentence.prefix.ids)
         if sentence.replaced is None:
@@ -117,12 +121,19 @@ class Leg:
         wider = replace(options, beam_size=width, use_shortlist=False, with_scores=True, coverage_penalty=0.0)
         return replace(wider, terms=terms, max_output_tokens=min(most, options.max_output_tokens or most))
 
+    # Options of sentences that may speak to their reader, are aligned, or both. Each is one object: sentences that share
+    # it are submitted together.
     @functools.cached_property
-    def _options(self) -> Mapping[tuple[bool, bool], DecodingOptions]:
-        """Those of sentences that are aligned or not, and that may speak to their reader or not."""
-        of_reader = replace(self.options, suppressed=self.options.suppressed + self.to_reader)
-        plain = {(False, False): self.options, (False, True): of_reader}
-        return plain | {(True, each): replace(options, with_alignment=True) for (_, each), options in plain.items()}
+    def _to_reader(self) -> DecodingOptions:
+        return replace(self.options, suppressed=self.options.suppressed + self.to_reader)
+
+    @functools.cached_property
+    def _aligned(self) -> DecodingOptions:
+        return replace(self.options, with_alignment=True)
+
+    @functools.cached_property
+    def _aligned_to_reader(self) -> DecodingOptions:
+        return replace(self._to_reader, with_alignment=True)
 
     @functools.cached_property
     def split_rules(self) -> SplitRules:
@@ -162,31 +173,40 @@ def borrow_legs(
         InvalidRequest: an option is beyond a model's limits, or a borrowed model does not translate the direction.
     """
     decoding, (*before, last) = request.decoding, planned
-    legs = [_leg(decoding.passed_on(), each, models, beam_size) for each in before]
-    leg = _leg(decoding, last, models, beam_size)
-    read = check_mime_type(request, leg.options.num_hypotheses)
-    glossary = choose_glossary(request, leg.model, leg.options, leg.pair, legs[0].pair if legs else leg.pair)
-    formality = obeyed_formality(request.formality, leg.model.manifest)
-    always, to_reader = check_formality(formality, leg.options, leg.model.tokenizer, leg.pair, is_only=not before)
-    leg = replace(leg, options=replace(leg.options, suppressed=leg.options.suppressed + always), to_reader=to_reader)
-    if before:
-        first, second = (replace(each, is_only=False, text=request.text) for each in [*legs, leg])
-        return replace(first, read=read), second
+    firsts = [_of_model(decoding.passed_on(), each, models, beam_size) for each in before]
+    model, pair, options = _of_model(decoding, last, models, beam_size)
+    read = check_mime_type(request, options.num_hypotheses)
+    glossary = choose_glossary(request, model, options, pair, firsts[0][1] if firsts else pair)
+    formality = obeyed_formality(request.formality, model.manifest)
+    always, to_reader = check_formality(formality, options, model.tokenizer, pair, is_only=not before)
+    if always:
+        options = replace(options, suppressed=options.suppressed + always)
+    if firsts:
+        (first,) = firsts
+        return (
+            Leg(*first, is_only=False, read=read, text=request.text),
+            Leg(model, pair, options, is_only=False, text=request.text, to_reader=to_reader),
+        )
     # Words are not aligned over a language between, and nobody has calibrated two models together.
-    check_output(request, leg.model.manifest)
+    check_output(request, model.manifest)
     return (
-        replace(
-            leg,
-            options=with_wishes(request, leg.options, leg.model.manifest),
+        Leg(
+            model,
+            pair,
+            with_wishes(request, options, model.manifest),
             read=read,
             text=request.text,
+            glossary=glossary and glossary.inflecting(pair.target),
+            to_reader=to_reader,
             has_prefixes=bool(request.target_prefixes),
-            glossary=glossary and glossary.inflecting(leg.pair.target),
         ),
     )
 
 
-def _leg(decoding: DecodingRequest, planned: PlannedLeg, models: Mapping[str, Model], beam_size: int) -> Leg:
+def _of_model(
+    decoding: DecodingRequest, planned: PlannedLeg, models: Mapping[str, Model], beam_size: int
+) -> tuple[Model, LanguagePair, DecodingOptions]:
+    """Returns a leg's model, its direction by the model's codes, and how it searches."""
     model, pair = models[planned.manifest.name], planned.pair
     if model.manifest is not planned.manifest:  # another version, or loaded again since: the borrowed model decides
         pair = choose_languages(model.manifest, planned.source, planned.target)
@@ -202,7 +222,7 @@ def _leg(decoding: DecodingRequest, planned: PlannedLeg, models: Mapping[str, Mo
     options = check_steering(options, decoding.suppress, model.tokenizer, model.manifest.name)
     if options.coverage_penalty > 0:
         check_alignment(model.manifest.alignment, "decoding.coverage_penalty", "0")
-    return Leg(model=model, pair=pair, options=options)
+    return model, pair, options
 
 
 def _default_options(manifest: Manifest, pair: LanguagePair, beam_size: int) -> DecodingOptions:

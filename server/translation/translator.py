@@ -118,7 +118,7 @@ class Translator:
         own_parts(tuple(request.text.keep))  # raises if they break a rule
         if request.glossary is not None:
             request = replace(request, glossary=self.glossaries.resolve(request.glossary, request.tenant.name))
-        if request.targets is None:
+        if request.targets is None and self.glossaries.houses:
             request = replace(request, houses=self.glossaries.houses)
         deadline = request.deadline
         if not request.is_bulk:
