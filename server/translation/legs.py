@@ -121,8 +121,8 @@ class Leg:
         wider = replace(options, beam_size=width, use_shortlist=False, with_scores=True, coverage_penalty=0.0)
         return replace(wider, terms=terms, max_output_tokens=min(most, options.max_output_tokens or most))
 
-    # Options of sentences that may speak to their reader, are aligned, or both. Each is one object: sentences that share
-    # it are submitted together.
+    # Options of sentences that may speak to their reader, are aligned, or both. Each is one object, and sentences that
+    # share it are submitted together.
     @functools.cached_property
     def _to_reader(self) -> DecodingOptions:
         return replace(self.options, suppressed=self.options.suppressed + self.to_reader)
