@@ -161,7 +161,7 @@ class TextAnswer:
     error: TranslationError | None = field(init=False)
     sentences: dict[int, TranslatedSentence] = field(default_factory=dict)
     _source_begins: list[int] = field(default_factory=list)  # empty until somebody asks
-    _waiting: Counter[int] = field(default_factory=Counter)  # texts in tags that are not translated, by shown sentences
+    _waiting: Counter[int] | None = None  # texts in tags that are not translated, by shown sentences
 
     def __post_init__(self) -> None:
         self.error = self.split.error
@@ -181,9 +181,9 @@ class TextAnswer:
         if self.error is not None or not homes:
             return index
         home = index if index < num_shown else homes[index - num_shown]
-        self._waiting = self._waiting or Counter(homes)
-        self._waiting[home] -= 1
-        return home if self._waiting[home] < 0 else None  # it was counted, too
+        waiting = self._waiting = self._waiting or Counter(homes)
+        waiting[home] -= 1
+        return home if waiting[home] < 0 else None  # it was counted, too
 
     def sentence_text(self, index: int, rank: int = 0) -> str:
         """Returns a shown sentence's `rank`-th best candidate with its markup, and with the texts in its tags."""
