@@ -63,7 +63,8 @@ class SentencePieces:
     def encode(self, text: str, unk_id: int) -> list[int]:
         """Returns the ids of a text, with `unk_id` for what has none."""
         if self._pieces is None:
-            return list[int](self._processor.EncodeAsIds(text))
+            ids: list[int] = self._processor.EncodeAsIds(text)
+            return ids
         return [self._ids.get(piece, unk_id) for piece in self._processor.EncodeAsPieces(text)]
 
     def pieces(self) -> dict[int, str]:
@@ -73,7 +74,8 @@ class SentencePieces:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Returns what ids stand for; nothing for ids that stand for no text."""
-        shown = [token for token in ids if token < self._num_ids and token not in self._silent]
+        num_ids, silent = self._num_ids, self._silent
+        shown = [token for token in ids if token < num_ids and token not in silent]
         if self._pieces is None:
             decoded: str = self._processor.decode(shown)
             return decoded

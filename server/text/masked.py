@@ -28,6 +28,7 @@ PARTED, _PARTED_END = re.compile(r"([(\[]) "), re.compile(r" (?=[)\]])")  # a wo
 _SPACE = re.compile(r"\s+")
 _DIGIT = re.compile(r"\d")
 _FIRST_QUOTED = re.compile(r"""\A["'][^\W\d_]""")
+_CAPITALS = re.compile(rf"[^\W\d_a-z]{{{_LEAST_INVENTED}}}")  # what any invented word has
 _WORD, _LETTERS = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_]{2}")
 
 
@@ -265,10 +266,10 @@ class Masked:
         """
         if self.parts and _DIGIT.search(translation) and not _DIGIT.search(self.source):
             return True
-        if self.casing is Casing.CAPITALS or self.source.isupper():
+        if self.casing is Casing.CAPITALS or self.source.isupper() or not _CAPITALS.search(translation):
             return False
         words = {word for word in _WORD.findall(translation) if len(word) >= _LEAST_INVENTED and word.isupper()}
-        return bool(words.difference(map(str.upper, _WORD.findall(self.source))))
+        return bool(words) and not words.issubset(map(str.upper, _WORD.findall(self.source)))
 
 
 def _insert(text: str, part: Part, limit: int) -> tuple[str, int]:

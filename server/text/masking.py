@@ -92,7 +92,7 @@ class Masker:
                 return replace(masked, pairs=pairs)
         start, end, runs = cut_ends(text, runs)
         source = _blanked(seen, runs, start, end)
-        carriers = self._carriers(source, attempt)
+        carriers = self._carriers(source, attempt) if runs else None
         num_fit = None
         if carriers is not None and len(runs) > len(carriers):
             num_fit = runs[len(carriers)].start
@@ -108,7 +108,8 @@ class Masker:
             pieces += [self._plain(seen[position : run.start]), before, part.carrier, comma, behind]
             position = run.end
         shown = "".join([*pieces, self._plain(seen[position:end])])
-        if self._has_symbols and not attempt and not PARTED.search(text):
+        has_brackets = "(" in shown or "[" in shown
+        if has_brackets and self._has_symbols and not attempt and not PARTED.search(text):
             shown = _BRACKET.sub(r"\1 ", shown)
         shown = number_sign(shown, self.language)
         if carriers is None and parts:

@@ -75,9 +75,8 @@ class _Numbers:
     def __init__(self, translation: str, language: str) -> None:
         self._text = translation
         self._folded = translation.casefold()
-        self._has_afternoon = _AFTERNOON.search(self._folded) is not None
-        self._signs = Counter(character for character in translation if character in CURRENCIES)
-        self._words_taken = Counter[int]()
+        self._signs = {sign: translation.count(sign) for sign in CURRENCIES}
+        self._words_taken: Counter[int] = Counter()
         self._words = _WORDS.get(language, "").split()
         joined = _JOINED.findall(translation)
         self._left = Counter(map(_digits, joined))
@@ -97,12 +96,12 @@ class _Numbers:
 
     def has_left(self, quantity: Quantity) -> bool:
         """Says whether a number of the source, or a part of it, still stands in the translation by itself."""
+        left = [digits for digits, count in self._left.items() if count > 0]
+        if not left:
+            return False
         parts = [_digits(part) for part in _DIGITS.findall(f"{quantity.number}:{quantity.minute}")]
         whole = _digits(quantity.number)
-        return any(
-            count > 0 and (digits in (whole, *parts) or (len(parts) > 1 and whole.startswith(digits)))
-            for digits, count in self._left.items()
-        )
+        return any(digits in (whole, *parts) or (len(parts) > 1 and whole.startswith(digits)) for digits in left)
 
     def _has_belongings(self, quantity: Quantity) -> bool:
         if quantity.magnitude and not self._has_name(MAGNITUDES[quantity.magnitude]):
@@ -134,7 +133,7 @@ class _Numbers:
             yield str(of_24)
         if time.half_of_day and of_24 == 0:
             yield "24"
-        if self._has_afternoon if of_24 > _NOON else not is_wrong and (of_24 > 0 or marked is not None):
+        if _AFTERNOON.search(self._folded) if of_24 > _NOON else not is_wrong and (of_24 > 0 or marked is not None):
             yield str((of_24 - 1) % _NOON + 1)
 
     def _has_number(self, number: str) -> bool:

@@ -16,7 +16,7 @@ MAX_CHARACTERS = 100  # of a text; half of it, and titles of books do not fit; t
 # Of all texts. Half of it, and a hundred names of 40 characters do not fit; twice that, and the event loop stands still
 # for 30 ms while they are compiled.
 MAX_ALL_CHARACTERS = 4000
-_NOTHING = re.compile(r"(?!)")
+_NOTHING = re.compile(r"\uffff(?!)")  # a search for one character, which hardly a text has, is quick
 
 Rule = str | tuple[str, str]
 

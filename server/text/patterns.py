@@ -87,9 +87,15 @@ _PATTERNS = (
     rf"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}{_EMOJI_MARK}*+(?:\u200d{_EMOJI}{_EMOJI_MARK}*+)*+)++",
     r"[\ue000-\uf8ff\U000f0000-\U000ffffd]",
 )
+# Where a part may begin: neither within a word, nor at a blank, nor with a plain word of two letters or more. So the
+# patterns, which are tried one after the other, are tried at few places of a sentence, and take a sixth of the time.
+_BEGIN = r"(?!(?<=\w)[A-Za-z0-9]|[A-Za-z][a-z]++[ ,]| )"
+# Any part has one: a character, or two of which the set at the beginning has the first or, in "aB", the second one. A
+# pattern that begins with a set is searched for in a fourth of the time of one that begins with alternatives.
 _SIGNS = re.compile(
-    r"[\d@/\\{<>&|%$#_`[=~^]|[*:+!-]{2}|[a-z0-9][A-Z]|[\xa2-\xa5]|[^\x00-\u203b]|[.:]\w"
-)  # any part has one
+    r"[A-Z.:*+!\d@/\\{<>&|%$#_`[=~^\xa2-\xa5\u203c-\U0010ffff-]"
+    r"(?:(?<![A-Z.:*+!-])|(?<=[*:+!-])[*:+!-]|(?<=[.:])\w|(?<=[a-z0-9][A-Z]))"
+)
 # Emphasis: what stands before and behind it, and its content. `__name__` without a blank is a name.
 _EMPHASIS = re.compile(
     r"(?<![\w*\\])(\*{1,3}+)(?![\s*])[^*\n]{1,200}+(?<![\s\\])(\1)(?![\w*])"
@@ -136,4 +142,4 @@ def is_mark(part: str) -> bool:
 @functools.cache
 def _parts() -> "re.Pattern[str]":
     """Compiled when there is first something to find: it takes 15 ms, which a start can do without."""
-    return re.compile("|".join(_PATTERNS))
+    return re.compile(f"{_BEGIN}(?:{'|'.join(_PATTERNS)})")

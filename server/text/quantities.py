@@ -52,15 +52,16 @@ _SIGNS = re.escape("".join(CURRENCIES))
 _HALF = r"\s?(?P<{}>[ap])(?:m\b|\.m\.)"
 _UNIT = "|".join(map(re.escape, sorted(UNITS, key=len, reverse=True)))
 _QUANTITY = re.compile(
+    rf"(?=[\d{_SIGNS}\u2212-])(?:"  # elsewhere nothing is tried
     r"(?P<hour>(?<![\d.,:])\d{1,2})"
     rf"(?::(?P<minute>\d\d)(?![\d:])(?:{_HALF.format('half')}|\s?(?P<uhr>Uhr)\b)?|(?:\.(?P<dotted>\d\d))?(?:\s?(?P<hour_uhr>Uhr)\b|{_HALF.format('hour_half')}))"
     rf"|(?P<minus>(?<![\w.,:)-])[-\u2212])?(?:(?P<currency>[{_SIGNS}])\s?)?(?P<number>(?<![\d.,])\d+(?:[.,]\d+)*)"
     rf"(?:\s(?P<magnitude>(?:{'|'.join(MAGNITUDES)})\w*))?"
     rf"(?:\s?(?P<after>[{_SIGNS}])|\s?(?P<unit>(?-i:{_UNIT}))(?!\w)"
-    r"|(?P<decade>s\b)|(?:st|nd|rd|th|k|bn|h|x)\b)?",
+    r"|(?P<decade>s\b)|(?:st|nd|rd|th|k|bn|h|x)\b)?)",
     re.IGNORECASE,
 )
-_DATE = re.compile(r"(?<![\d/.-])\d{1,4}([/.-])\d{1,2}\1\d{1,4}(?![\d/-])")
+_DATE = re.compile(r"\d(?<![\d/.-].)\d{0,3}([/.-])\d{1,2}\1\d{1,4}(?![\d/-])")
 _RANGE = re.compile(r"\s?[-\u2013\u2014]\s?")
 
 

@@ -21,12 +21,13 @@ def _quoted(first: str, first_of_plain: str) -> "re.Pattern[str]":
             where an apostrophe may stand, but for the "s" of 'John's'.
     """
     return re.compile(
+        r"(?=[\"'\u2018\u201c\u201e\u00bb])(?:"  # elsewhere nothing is tried
         rf"(?<![\w\"])(\"){first}[^\"\n]{{1,200}}?(,?\")(?![\w\"])"
         rf"|(\u201c){first}[^\u201c\u201d\n]{{1,200}}?(,?\u201d)"
         rf"|(\u201e){first}[^\u201c-\u201e\n]{{1,200}}?(,?[\u201c\u201d])"
         rf"|(\u00bb){first}[^\u00ab\u00bb\n]{{1,200}}?(,?\u00ab)"
         rf"|(?<![\w'])('){first_of_plain}(?:[^'\n]|'(?=\w)){{2,200}}?(,'|(?<![s\s])'|(?<='s)')(?![\w'])"
-        rf"|(\u2018){first}(?:[^\u2018\u2019\n]|\u2019(?=\w)){{1,200}}?(,?\u2019)(?!\w)"
+        rf"|(\u2018){first}(?:[^\u2018\u2019\n]|\u2019(?=\w)){{1,200}}?(,?\u2019)(?!\w))"
     )
 
 

@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 WINDOW_CHARACTERS = 1024
 _LONGEST_PART = 1 << 15  # characters, to look at which keeps everybody waiting for up to 20 ms
-_PLAIN_SPACES = {code: " " for code in range(0x3001) if chr(code).isspace()}  # there is none above
+_OTHER_SPACE = re.compile(r"[^\S ]")
 _LINE_BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 _CLAUSE_END = re.compile(r"[,;:\u2013\u2014)\]]\s+|[\u3001\uff0c\uff1b\uff1a]\s*")
 _LABEL = re.compile(  # in brackets of East Asia, such as 【Test】
@@ -55,8 +55,8 @@ _ORDINAL = re.compile(
     re.IGNORECASE,
 )
 _SPACE = re.compile(r"\s+")
-# What a network is shown as it is, and may write otherwise.
-_RESTORED = re.compile(r"\d|\.\.\.|[\u2018\u201a\u201c-\u201f\u2026\xab\xbb]")
+# What a network is shown as it is, and may write otherwise, as it may "...".
+_RESTORED = re.compile(r"[\d\u2018\u201a\u201c-\u201f\u2026\xab\xbb]")
 _MOST_MARKS = 16  # in a row, that a cut steps over
 
 Encode = Callable[[str], tuple[int, ...]]
@@ -183,7 +183,7 @@ def _sentences(line: str, language: str, masker: Masker) -> Iterator[str]:
 def _segment(line: str, language: str, masker: Masker) -> list[str]:
     """Returns the sentences of a window, none of which ends in a caller's part; one if sentencex fails on it."""
     try:
-        lengths = [len(segment) for segment in sentencex.segment(language, line.translate(_PLAIN_SPACES))]
+        lengths = [len(segment) for segment in sentencex.segment(language, _OTHER_SPACE.sub(" ", line))]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # noqa: BLE001  # a panic in Rust is no Exception
@@ -240,7 +240,7 @@ def _wrap(
         for piece, gap in _pieces(text, separator, [_middle_cut(text)]):
             yield from _wrap(piece, gap, encode, max_tokens, num_added, masker)
     elif num_added < len(ids) <= max_tokens:
-        is_plain = masked.text == text and not _RESTORED.search(text)
+        is_plain = masked.text == text and "..." not in text and not _RESTORED.search(text)
         yield SourceSentence(text, separator, ids, num_added, None if is_plain else masked)
     else:  # it normalises to nothing, or to very many tokens
         yield SourceSentence(text, separator, None)

@@ -43,11 +43,11 @@ _CLOSING_SINGLE = re.compile(r"(?<=\S)'(?!\w)")
 _BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])")
 _ORDINAL = re.compile(r"(?<![\w.,:])(\d{1,3})\.(?=\s[^\W\d_])")  # German's, within a sentence
 ORDINAL_ENDINGS = ("st", "nd", "rd", "th")  # of English
-_ENGLISH_ORDINAL = re.compile(rf"\b(\d{{1,3}})(?:{'|'.join(ORDINAL_ENDINGS)})\b")
+_ENGLISH_ORDINAL = re.compile(rf"(\d(?<!\w.)\d{{0,2}})(?:{'|'.join(ORDINAL_ENDINGS)})\b")
 _OTHER_ENDINGS = {"pt": "\u00ba", "it": "\u00ba", "es": ".\u00ba", "fr": "e", "nl": "e"}  # elsewhere a full stop
 _AMOUNT = r"\d++(?:,\d\d(?!\d))?(?![\w.,]*\d)"
 _SIGN_BEHIND = re.compile(r"\d\s?([$\u20ac\u00a3])(?!\w)")
-_NO_BREAK = re.compile(r"(?<=\d)[\u00a0\u202f](?=[^\W\d]|%)")
+_NO_BREAK = re.compile(r"[\u00a0\u202f](?<=\d.)(?=[^\W\d]|%)")
 _BEHIND_NUMBER = re.compile(r"(?<=\d) (?=[^\W\d]|%)")
 _BEFORE_NUMBER = re.compile(r"(?<![\w)])-(?=\d)")
 

@@ -1,8 +1,13 @@
 """Tests of what no network should rewrite, as patterns find it."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from server.text.patterns import find_parts
+from server.text.patterns import _PATTERNS, find_parts
+
+DATA = Path(__file__).parents[2] / "data"
 
 
 @pytest.mark.parametrize(
@@ -77,3 +82,13 @@ def test_parts_are_found_where_they_stand(text: str, parts: list[str]) -> None:
 )
 def test_what_languages_write_in_different_ways_is_no_part(text: str) -> None:
     assert list(find_parts(text)) == []
+
+
+def test_no_part_begins_where_the_patterns_are_not_tried() -> None:
+    sentences = (DATA / "copying.tsv").read_text().splitlines() + (DATA / "odd_characters.txt").read_text().splitlines()
+    texts = [line.split("\t")[1] for line in sentences]
+    texts += [text.replace(" ", glue) for text in texts for glue in ("", "a", "Z", "5", "_", ", ", "\u00a0")]
+    pattern = re.compile("|".join(_PATTERNS))
+
+    for text in texts:
+        assert list(find_parts(text)) == [match.span() for match in pattern.finditer(text)]
