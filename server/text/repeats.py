@@ -1,6 +1,6 @@
 """Texts that say one word again and again, such as "no no no", of which networks say it once.
 
-So each word is translated by itself. What sings or laughs, such as "la la la", is copied: it means nothing else.
+So each word is translated by itself. What sings or laughs, such as "la la la", is no word: it is kept from networks.
 """
 
 import re
@@ -10,11 +10,12 @@ from server.text.layout import Syntax
 
 # Words of such a text. Half, and verses of songs are longer; twice that, and one line costs as much as a page.
 _MOST_REPEATS = 64
+_SOUND = r"(?:[bdhlnrt]a|h[eio]|[aou]h|blah?|hm++|tra|tsk|yada)(?!\w)"
+_SOUNDS = re.compile(rf"{_SOUND}(?:(?:,? ++|-){_SOUND}){{2,}}+", re.IGNORECASE)
 _REPEATED = re.compile(
-    rf"\s*+(?P<words>(?P<word>[^\W\d_]++)(?:(?:,? ++|-)(?P=word)(?!\w)){{2,{_MOST_REPEATS - 1}}}+)[.!?\u2026]*+\s*+",
+    rf"\s*+(?!{_SOUND})(?P<word>[^\W\d_]++)(?:(?:,? ++|-)(?P=word)(?!\w)){{2,{_MOST_REPEATS - 1}}}+[.!?\u2026]*+\s*+",
     re.IGNORECASE,
 )
-_SOUND = re.compile(r"[bdhlnrt]a|h[eio]|[aou]h|bla|blah|hm++|tra|tsk|yada", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -27,15 +28,18 @@ def part_repeats(line: str) -> Iterator[str]:
     if repeated is None:
         yield line
         return
-    if _SOUND.fullmatch(repeated["word"]):
-        yield Syntax(line)
-        return
     end = 0
     for word in _WORD.finditer(line):
         yield from _between(line[end : word.start()])
         yield word[0]
         end = word.end()
     yield from _between(line[end:])
+
+
+def find_sounds(text: str) -> Iterator[tuple[int, int]]:
+    """Yields where the sounds stand that a sentence begins with, such as those of "La la la, I can't hear you"."""
+    if sounds := _SOUNDS.match(text):
+        yield sounds.span()
 
 
 def _between(text: str) -> Iterator[str]:
