@@ -12,6 +12,9 @@ Sentences in capitals and titles are shown in small letters (`server.text.casing
 shown apart from it, since a network takes the piece of a word there for a name: it left 57 of 208 such words English,
 and 4 behind a blank (en-de-small 2.3). Of 397 sentences 24 lost a bracket so, 10 without: these are asked for again.
 
+A dash that touches the words on both sides is shown between blanks. Networks take the piece of a word behind one for a
+name, too, and "I was tired—very tired." kept the English "very" (en-de-small 2.3).
+
 A section of a law, such as "§ 5", is a part, but at the beginning of a German sentence its sign alone is cut off: the
 network made "§ 5 is in here." of a part with "gilt hier.", and "is valid here." of "5 gilt hier."
 
@@ -46,6 +49,7 @@ _ORDINAL_ENDING = re.compile(r"(?:st|nd|rd|th)(?![\w<])")  # of a placeholder, a
 _ESCAPE = re.compile(r"(?<!\\)\\(?=['\"])")  # of a quotation mark in the string of a program
 _UNSEEN = "\u200b"  # what stands for it, which no network is shown
 _BRACKET = re.compile(r"(?<![^\s!])([(\[])(?=[^\W\d_](?:[^\W\d_]| ))")
+_DASH = re.compile(r"(?<=[^\s-])(?:\u2014|--)(?=[^\W\d_])")  # that touches the words on both sides
 _FIRST_SYMBOL = "\ue000"  # of the carriers that a network has learned
 _CLOSING, _OPENING = ".,:;!?%)]}\u201d", "([{\u201c"
 
@@ -109,6 +113,8 @@ class Masker:
             pieces += [self._plain(seen[position : run.start]), before, part.carrier, comma, behind]
             position = run.end
         shown = "".join([*pieces, self._plain(seen[position:end])])
+        if self._has_symbols and ("\u2014" in shown or "--" in shown):
+            shown = _DASH.sub(" \u2013 ", shown)
         has_brackets = "(" in shown or "[" in shown
         if has_brackets and self._has_symbols and not attempt and not PARTED.search(text):
             shown = _BRACKET.sub(r"\1 ", shown)

@@ -260,6 +260,20 @@ def test_codes_stay_in_capitals_where_a_sentence_is_shown_in_small_letters() -> 
     assert masker.mask("The Old House of {name} in London Town").text == "the old house of XQ1 in london town"
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I was tired\u2014very tired.", "I was tired \u2013 very tired."),
+        ("I was tired--very tired.", "I was tired \u2013 very tired."),
+        ("It is 3 p.m.\u2014too late.", "It is 3 p.m. \u2013 too late."),
+        ("It is tired \u2014 very tired.", "It is tired \u2014 very tired."),
+    ],
+)
+def test_a_dash_that_touches_words_is_shown_apart_from_them(text: str, expected: str) -> None:
+    assert Masker(carriers=(("\ue000",),), language="de").mask(text).text == expected
+    assert Masker(carriers=(("%1",),), language="de").mask(text).text == text
+
+
 def test_escapes_of_quotation_marks_are_written_again_but_not_shown() -> None:
     masked = MASKER.mask("It\\'s `a\\'b` here")
 
