@@ -30,7 +30,7 @@ _QUOTES: Mapping[str, tuple[str, str]] = {  # that open and close, by language
     "es": ("\u00ab", "\u00bb"),
 }
 _ENGLISH_QUOTES = "\u201c", "\u201d"
-_SINGLE = re.compile(r"\u201a|\u2018(?=\S[^\u2018\u2019]*\u2019)")
+_SINGLE = re.compile(r"[\u201a\u2039\u203a]|\u2018(?=\S[^\u2018\u2019]*\u2019)")
 _SINGLE_QUOTES: Mapping[str, tuple[str, str]] = {
     "de": ("\u201a", "\u2018"),
     "cs": ("\u201a", "\u2018"),
