@@ -37,8 +37,14 @@ def with_stop(text: str, language: str) -> str:
 def end_like(source: str, translation: str) -> str:
     """Returns a translation that ends with a full stop with what its source ends with: "!", "?" or no mark at all.
 
-    The full stop of a number or of an abbreviation stays.
+    The full stop of a number or of an abbreviation stays. An exclamation mark that the source has not is left out, and
+    "!!!" and "?!" are written as the source has them.
     """
+    marks = source[len(source.rstrip("!?")) :]
+    if len(marks) > 1 and translation.endswith((".", "!", "?")):
+        return translation.rstrip(".!?") + marks
+    if translation.endswith("!") and source[-1:].isalnum():
+        return translation[:-1]
     if not translation.endswith(".") or translation.endswith(".."):
         return translation
     shorter, last = translation[:-1], source[-1:]
