@@ -124,7 +124,7 @@ class Masker:
         casing = casing_of(source) if self.folds_capitals else Casing.PLAIN  # whatever its carriers are
         folded = fold(shown, casing)
         if self._has_symbols and not attempt:
-            folded = with_stop(folded, self.language)
+            folded = with_stop(folded, self.language, text[:start])
         for part in parts if casing is not Casing.PLAIN else ():
             folded = folded.replace(part.carrier.lower(), part.carrier) if part.carrier else folded
         return Masked(

@@ -48,7 +48,7 @@ def test_what_a_network_does_not_know_is_not_shown_to_it(text: str, expected: st
 @pytest.mark.parametrize(
     ("text", "leading", "expected", "trailing"),
     [
-        ("\u2022 Buy milk", "\u2022 ", "Buy milk", ""),
+        ("\u2022 Buy milk now", "\u2022 ", "Buy milk now.", ""),
         ("- item one", "- ", "item one", ""),
         ("\u25ac\u25ac News \u25ac\u25ac", "\u25ac\u25ac ", "News", " \u25ac\u25ac"),
         ("\u3010Test", "\u3010", "Test", ""),
@@ -175,7 +175,7 @@ def test_titles_are_shown_in_small_letters() -> None:
         ("<name> is here", "\ue000 is here", ["<name>"]),
         ("<i>Go <0>home</0> now</i>", "Go \ue000 home \ue001 now", ["<0>", "</0>"]),
         ("Use snake_case or 2 * 3 * 4", "Use \ue000 or 2 * 3 * 4", ["snake_case"]),
-        ("- [ ] Buy milk", "Buy milk", []),
+        ("- [ ] Buy milk", "Buy milk.", []),
     ],
 )
 def test_marks_and_placeholders_take_no_word_beside_them(text: str, expected: str, kept: list[str]) -> None:
