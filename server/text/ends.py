@@ -25,7 +25,7 @@ def marks_at_ends(text: str) -> Iterator[tuple[int, int]]:
     start, end = 0, len(text)
     if _SPEAKER.match(text) and text[1].isupper() and not text[2].isupper():
         yield 0, 1
-    if enumerator := _ENUMERATOR.match(text):
+    if not text[:1].isupper() and (enumerator := _ENUMERATOR.match(text)):
         yield enumerator.span()
         start = enumerator.end()
     while (word := _WORD_BEHIND.match(text, start)) and all(map(_is_mark, word[1])):

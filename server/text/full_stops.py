@@ -19,6 +19,7 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE,
 )
 _ENDS_OF_BULLETS = frozenset("*+-\u2013\u2022\u2023\u25aa\u25cf\u25e6\u2610\u2611.)]")  # of "*", "a.", "b)", "- [x]"
+_SEVERAL_MARKS = ("!!", "!?", "?!", "??")
 _OPEN = frozenset("})>%")  # what a text ends with that goes on, beside letters and digits
 
 
@@ -30,10 +31,9 @@ def with_stop(text: str, language: str, leading: str) -> str:
         language: BCP-47 code of the translation's language.
         leading: marks that were cut off before it, such as those of the items of lists.
     """
-    is_item = leading.rstrip()[-1:] in _ENDS_OF_BULLETS
     if (
-        not (is_item or language.partition("-")[0] == "en")
-        or not text[-1:].isalpha()
+        not text[-1:].isalpha()
+        or not (language.partition("-")[0] == "en" or leading.rstrip()[-1:] in _ENDS_OF_BULLETS)
         or len(text.split(maxsplit=_MOST_WORDS)) > _MOST_WORDS
     ):
         return text
@@ -46,9 +46,8 @@ def end_like(source: str, translation: str) -> str:
     The full stop of a number or of an abbreviation stays. An exclamation mark that the source has not is left out, and
     "!!!" and "?!" are written as the source has them.
     """
-    marks = source[len(source.rstrip("!?")) :]
-    if len(marks) > 1 and translation.endswith((".", "!", "?")):
-        return translation.rstrip(".!?") + marks
+    if source.endswith(_SEVERAL_MARKS) and translation.endswith((".", "!", "?")):
+        return translation.rstrip(".!?") + source[len(source.rstrip("!?")) :]
     if translation.endswith("!") and source[-1:].isalnum():
         return translation[:-1]
     if not translation.endswith(".") or translation.endswith(".."):

@@ -38,7 +38,7 @@ from server.text.own_parts import NO_OWN_PARTS, OwnParts
 from server.text.pairs import without_pairs
 from server.text.patterns import find_emphasis, find_parts, is_mark
 from server.text.quotes import MARKS, find_quotes, is_quote
-from server.text.repeats import find_sounds
+from server.text.repeats import sounds_end
 from server.text.runs import Run, script_of
 from server.text.typography import ordinal_ending
 
@@ -113,7 +113,7 @@ class Masker:
             pieces += [self._plain(seen[position : run.start]), before, part.carrier, comma, behind]
             position = run.end
         shown = "".join([*pieces, self._plain(seen[position:end])])
-        if self._has_symbols and ("\u2014" in shown or "--" in shown):
+        if ("\u2014" in shown or "--" in shown) and self._has_symbols:
             shown = _DASH.sub(" \u2013 ", shown)
         has_brackets = "(" in shown or "[" in shown
         if has_brackets and self._has_symbols and not attempt and not PARTED.search(text):
@@ -222,7 +222,8 @@ class Masker:
     def _known_runs(self, text: str, own: Sequence[Run], numbers: Sequence[NumberSpan]) -> list[Run]:
         """Returns the parts of a sentence that is shown to a network of which something is known, in any order."""
         found = [Run(*span, is_word=not is_mark(text[slice(*span)])) for span in find_parts(text)]
-        found += [Run(*span, is_word=True) for span in find_sounds(text)]
+        if end := sounds_end(text):
+            found.append(Run(0, end, is_word=True))
         if self.language.startswith("en") and text.startswith("\u00a7"):  # see the top of this file
             found = [run for run in found if run.start]
         if self.carriers and not MARKS.isdisjoint(text):

@@ -42,7 +42,6 @@ _UNCLOSED = re.compile(
 _PLAIN = {**dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb", '"'), **dict.fromkeys("\u2018\u2019\u2039\u203a", "'")}
 MARKS = frozenset(["'", '"', *_PLAIN])
 _COMMA_WITHIN = re.compile(r""",(["'])(?:,|(?=\s))""")
-_COMMA_OF_OPENING = re.compile(r"""( ["']), (?=\w)""")
 _COMMA_BEHIND = re.compile(r"""([^\s])(["']),(?=\s[a-z])""")
 
 
@@ -83,7 +82,8 @@ def punctuated(text: str, language: str) -> str:
         text: a translation of a sentence with a quotation.
         language: BCP-47 code.
     """
-    text = _COMMA_OF_OPENING.sub(r",\1", text).replace(",,", ",")
+    for mark in "'\"":
+        text = text.replace(f", {mark}, ", f", {mark}").replace(f" {mark}, ", f", {mark}")
     if language.partition("-")[0] == "en":
         return _COMMA_BEHIND.sub(lambda match: _before_comma(match[1]) + match[2], text)
     return _COMMA_WITHIN.sub(r"\1,", text)

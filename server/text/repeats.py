@@ -12,8 +12,9 @@ from server.text.layout import Syntax
 _MOST_REPEATS = 64
 _SOUND = r"(?:[bdhlnrt]a|h[eio]|[aou]h|blah?|hm++|tra|tsk|yada)(?!\w)"
 _SOUNDS = re.compile(rf"{_SOUND}(?:(?:,? ++|-){_SOUND}){{2,}}+", re.IGNORECASE)
+_SECOND_LETTERS = frozenset("aehiolrmsAEHIOLRMS")  # of sounds, so that few sentences are looked at
 _REPEATED = re.compile(
-    rf"\s*+(?!{_SOUND})(?P<word>[^\W\d_]++)(?:(?:,? ++|-)(?P=word)(?!\w)){{2,{_MOST_REPEATS - 1}}}+[.!?\u2026]*+\s*+",
+    rf"\s*+(?P<word>[^\W\d_]++)(?:(?:,? ++|-)(?P=word)(?!\w)){{2,{_MOST_REPEATS - 1}}}+[.!?\u2026]*+\s*+",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]+")
@@ -25,7 +26,7 @@ def part_repeats(line: str) -> Iterator[str]:
     Any other line is one piece. Takes time linear in the line.
     """
     repeated = _REPEATED.fullmatch(line)
-    if repeated is None:
+    if repeated is None or _SOUNDS.match(line.lstrip()):
         yield line
         return
     end = 0
@@ -36,10 +37,10 @@ def part_repeats(line: str) -> Iterator[str]:
     yield from _between(line[end:])
 
 
-def find_sounds(text: str) -> Iterator[tuple[int, int]]:
-    """Yields where the sounds stand that a sentence begins with, such as those of "La la la, I can't hear you"."""
-    if sounds := _SOUNDS.match(text):
-        yield sounds.span()
+def sounds_end(text: str) -> int:
+    """Returns where the sounds end that a sentence begins with, as "La la la, I can't hear you" does; 0 for none."""
+    sounds = _SOUNDS.match(text) if text[1:2] in _SECOND_LETTERS else None
+    return sounds.end() if sounds else 0
 
 
 def _between(text: str) -> Iterator[str]:
