@@ -48,7 +48,7 @@ def casing_of(text: str) -> Casing:
     if all(letter.isupper() or letter == "ß" for word in words for letter in word):
         long = [word for word in words if len(word) > 1]
         return Casing.CAPITALS if len(long) > 1 or any(len(word) >= _LEAST_CAPITALS for word in long) else Casing.PLAIN
-    is_title = sum(map(str.istitle, words)) >= _LEAST_OF_TITLE
+    is_title = sum(word.istitle() and len(word) > 1 for word in words) >= _LEAST_OF_TITLE  # no initials, as of a name
     return Casing.TITLE if is_title and all(word.istitle() or word in _SMALL for word in words) else Casing.PLAIN
 
 

@@ -10,6 +10,8 @@ from server.text.runs import Run
 _MARKS = frozenset("-*#_\u2010\u2011\u2012\u2013\u2014\u2015\u2022\u00b7\u00a7\u00b6\u2020\u2021\u2026")
 _OF_TEXT = frozenset("\u00b0")  # a symbol that belongs to the number before it
 _SPEAKER = re.compile(r"[-\u2010-\u2015](?=[^\W\d_](?:[^\W\d_]|['\u2019 ]))")  # the dash that touches the words
+# Of an item of a list, which begins with a capital: "a)", "(1)" and "iv.", but neither "a. D." nor "v. Chr."
+_ENUMERATOR = re.compile(r"(?:(?:\(?\d{1,3}|[a-z]|[ivx]{2,4})\)|(?:[a-h]|i{1,3}|iv|vi{1,3})\.)(?=\s[^\W\d_a-zäöü]\w)")
 _SPACE, _WORD_BEHIND = re.compile(r"\s+"), re.compile(r"\s*(\S+)(?=\s)")
 _IN_BRACKETS = re.compile(r"\[[^\[\]]*\]|\([^()]*\)")
 
@@ -17,11 +19,15 @@ _IN_BRACKETS = re.compile(r"\[[^\[\]]*\]|\([^()]*\)")
 def marks_at_ends(text: str) -> Iterator[tuple[int, int]]:
     """Yields what is nothing but marks at either end of a sentence, such as the "-" of a list or before a speech.
 
-    The dash of a speech touches a word in small letters that begins with a capital, or "I".
+    The number or letter of a list's item is a mark, too. The dash of a speech touches a word in small letters that
+    begins with a capital, or "I".
     """
     start, end = 0, len(text)
     if _SPEAKER.match(text) and text[1].isupper() and not text[2].isupper():
         yield 0, 1
+    if not text[:1].isupper() and (enumerator := _ENUMERATOR.match(text)):
+        yield enumerator.span()
+        start = enumerator.end()
     while (word := _WORD_BEHIND.match(text, start)) and all(map(_is_mark, word[1])):
         yield word.span(1)
         start = word.end()

@@ -142,7 +142,7 @@ class Masked:
         translation = raise_again(self.original, translation, self.casing, self.language)
         translation = begun(self.original[len(self.leading) :], translation)
         for part in self.parts:
-            if part.carrier and is_quote(part.text) and part.text[0] == ",":
+            if part.carrier and is_quote(part.text) and "," in (part.text[0], self._beside(part)[1]):
                 translation = ended(translation, part.carrier)
         is_parted = PARTED.search(self.text) is not None and not PARTED.search(self.original)
         if is_parted:

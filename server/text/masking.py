@@ -12,6 +12,9 @@ Sentences in capitals and titles are shown in small letters (`server.text.casing
 shown apart from it, since a network takes the piece of a word there for a name: it left 57 of 208 such words English,
 and 4 behind a blank (en-de-small 2.3). Of 397 sentences 24 lost a bracket so, 10 without: these are asked for again.
 
+A dash that touches the words on both sides is shown between blanks. Networks take the piece of a word behind one for a
+name, too, and "I was tired—very tired." kept the English "very" (en-de-small 2.3).
+
 A section of a law, such as "§ 5", is a part, but at the beginning of a German sentence its sign alone is cut off: the
 network made "§ 5 is in here." of a part with "gilt hier.", and "is valid here." of "5 gilt hier."
 
@@ -35,6 +38,7 @@ from server.text.own_parts import NO_OWN_PARTS, OwnParts
 from server.text.pairs import without_pairs
 from server.text.patterns import find_emphasis, find_parts, is_mark
 from server.text.quotes import MARKS, find_quotes, is_quote
+from server.text.repeats import sounds_end
 from server.text.runs import Run, script_of
 from server.text.typography import ordinal_ending
 
@@ -45,6 +49,7 @@ _ORDINAL_ENDING = re.compile(r"(?:st|nd|rd|th)(?![\w<])")  # of a placeholder, a
 _ESCAPE = re.compile(r"(?<!\\)\\(?=['\"])")  # of a quotation mark in the string of a program
 _UNSEEN = "\u200b"  # what stands for it, which no network is shown
 _BRACKET = re.compile(r"(?<![^\s!])([(\[])(?=[^\W\d_](?:[^\W\d_]| ))")
+_DASH = re.compile(r"(?<=[^\s-])(?:\u2014|--)(?=[^\W\d_])")  # that touches the words on both sides
 _FIRST_SYMBOL = "\ue000"  # of the carriers that a network has learned
 _CLOSING, _OPENING = ".,:;!?%)]}\u201d", "([{\u201c"
 
@@ -108,6 +113,8 @@ class Masker:
             pieces += [self._plain(seen[position : run.start]), before, part.carrier, comma, behind]
             position = run.end
         shown = "".join([*pieces, self._plain(seen[position:end])])
+        if ("\u2014" in shown or "--" in shown) and self._has_symbols:
+            shown = _DASH.sub(" \u2013 ", shown)
         has_brackets = "(" in shown or "[" in shown
         if has_brackets and self._has_symbols and not attempt and not PARTED.search(text):
             shown = _BRACKET.sub(r"\1 ", shown)
@@ -117,7 +124,7 @@ class Masker:
         casing = casing_of(source) if self.folds_capitals else Casing.PLAIN  # whatever its carriers are
         folded = fold(shown, casing)
         if self._has_symbols and not attempt:
-            folded = with_stop(folded, self.language)
+            folded = with_stop(folded, self.language, text[:start])
         for part in parts if casing is not Casing.PLAIN else ():
             folded = folded.replace(part.carrier.lower(), part.carrier) if part.carrier else folded
         return Masked(
@@ -215,6 +222,8 @@ class Masker:
     def _known_runs(self, text: str, own: Sequence[Run], numbers: Sequence[NumberSpan]) -> list[Run]:
         """Returns the parts of a sentence that is shown to a network of which something is known, in any order."""
         found = [Run(*span, is_word=not is_mark(text[slice(*span)])) for span in find_parts(text)]
+        if end := sounds_end(text):
+            found.append(Run(0, end, is_word=True))
         if self.language.startswith("en") and text.startswith("\u00a7"):  # see the top of this file
             found = [run for run in found if run.start]
         if self.carriers and not MARKS.isdisjoint(text):

@@ -64,8 +64,8 @@ _PATTERNS = (
     r"(?<![\w.-])(?:0x[0-9A-Fa-f]++|(?=[0-9]*+[a-f])(?=[a-f]*+\d)[0-9a-f]{7,}+)(?![\w-])",
     r"(?<!\w)(?!\w*_in(?:nen)?\b)[A-Za-z0-9]++(?:_[A-Za-z0-9]++)++(?!\w)",
     r"(?<![\w-])[a-z][a-z0-9]++(?:[A-Z][a-z0-9]++)++(?![\w-])",  # camelCase, but neither iPhone nor macOS
-    # Operators and rules between blanks. Dashes are punctuation. Of single signs, those that no sentence needs.
-    r"(?<!\S)(?:(?![-.]+(?!\S)|\.)[-=!<>+*#~|&:^_/\\.]{2,40}+|[=<>~|^_\\])(?!\S)",
+    # Operators, rules and ". . ." between blanks. Dashes are punctuation. Of single signs, what no sentence needs.
+    r"(?<!\S)(?:(?![-.]+(?!\S)|\.)[-=!<>+*#~|&:^_/\\.]{2,40}+|[=<>~|^_\\]|\.(?: \.)++)(?!\S)",
     r"(?<![\w-])--[a-z][\w-]*+",  # a flag of a command
     r"(?<![\\\w])\\[abfnrtv0](?![a-z])",  # an escape that is spelled out
     r"(?<!\S)\[[ xX]?\](?=\s)",  # the box of a task
@@ -81,7 +81,7 @@ _PATTERNS = (
     rf"(?<![\w.,'\u2019-])[A-Za-z](?:\s?[=\u2260\u2264\u2265]\s?|\s[<>]\s){_TERM}(?:\s?[-+*/\u00d7\u2212]\s?{_TERM}){{0,9}}",
     r"(?:\u00a7{1,2}|(?<!\w)Art\.)\s?\d++[a-z]?(?!\w)",
     # Feet and inches:
-    r"(?<!\w)\d{1,2}['\u2019\u2032]\s?\d{1,2}(?:[\"\u201d\u2033]|'')",
+    r"(?<!\w)\d{1,2}(?:['\u2019\u2032]\s?\d{1,2}(?:[\"\u201d\u2033]|'')|\s?ft\.?\s\d{1,2}\s?in\b)",
     r"(?<![\w:]):[a-z][a-z0-9_+-]{1,30}:(?![\w:])",  # the name of an emoji
     # Emoji, and private characters of the text's own:
     rf"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}{_EMOJI_MARK}*+(?:\u200d{_EMOJI}{_EMOJI_MARK}*+)*+)++",
@@ -94,7 +94,7 @@ _BEGIN = r"(?!(?<=\w)[A-Za-z0-9]|[A-Za-z][a-z]++[ ,]| )"
 # pattern that begins with a set is searched for in a fourth of the time of one that begins with alternatives.
 _SIGNS = re.compile(
     r"[A-Z.:*+!\d@/\\{<>&|%$#_`[=~^\xa2-\xa5\u203c-\U0010ffff-]"
-    r"(?:(?<![A-Z.:*+!-])|(?<=[*:+!-])[*:+!-]|(?<=[.:])\w|(?<=[a-z0-9][A-Z]))"
+    r"(?:(?<![A-Z.:*+!-])|(?<=[*:+!-])[*:+!-]|(?<=[.:])(?:\w| \.)|(?<=[a-z0-9][A-Z]))"
 )
 # Emphasis: what stands before and behind it, and its content. `__name__` without a blank is a name.
 _EMPHASIS = re.compile(

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 _CONTRACTION = r"(?=[a-z]\w*['\u2019]\w|\w+n['\u2019]t\b)"
+_GUILLEMETS = "\u00ab\u00bb\u2039\u203a"  # languages differ in which one opens
 
 
 def _quoted(first: str, first_of_plain: str) -> "re.Pattern[str]":
@@ -17,24 +18,28 @@ def _quoted(first: str, first_of_plain: str) -> "re.Pattern[str]":
 
     Args:
         first: what a quotation begins with.
-        first_of_plain: what one within plain single marks begins with. Its end is not behind an "s" without a comma,
-            where an apostrophe may stand, but for the "s" of 'John's'.
+        first_of_plain: what one within plain single marks begins with, if it is no decade such as '60s. Behind an "s",
+            where an apostrophe may stand, it ends only if it is a single word, or before another mark, or if that is
+            the "s" of 'John's'.
     """
     return re.compile(
-        r"(?=[\"'\u2018\u201c\u201e\u00bb])(?:"  # elsewhere nothing is tried
+        rf"(?=[\"'\u2018\u201c\u201e{_GUILLEMETS}])(?:"  # elsewhere nothing is tried
         rf"(?<![\w\"])(\"){first}[^\"\n]{{1,200}}?(,?\")(?![\w\"])"
         rf"|(\u201c){first}[^\u201c\u201d\n]{{1,200}}?(,?\u201d)"
         rf"|(\u201e){first}[^\u201c-\u201e\n]{{1,200}}?(,?[\u201c\u201d])"
-        rf"|(\u00bb){first}[^\u00ab\u00bb\n]{{1,200}}?(,?\u00ab)"
-        rf"|(?<![\w'])('){first_of_plain}(?:[^'\n]|'(?=\w)){{2,200}}?(,'|(?<![s\s])'|(?<='s)')(?![\w'])"
+        rf"|([{_GUILLEMETS}]){first}[^{_GUILLEMETS}\n]{{1,200}}?(,?[{_GUILLEMETS}])"
+        rf"|(?<![\w'])('){first_of_plain}(?!\d0s)(?:\w{{2,}}(?=')|(?:[^'\n]|'(?=\w)){{2,200}}?"
+        r"(?=,'|(?<![s\s])'|(?<='s)'|(?<=s)'(?:[.!?;:)]|\Z)))(,?')(?![\w'])"
         rf"|(\u2018){first}(?:[^\u2018\u2019\n]|\u2019(?=\w)){{1,200}}?(,?\u2019)(?!\w))"
     )
 
 
 _CONTRACTED = _quoted(_CONTRACTION, r"(?=\w[^'\n]{0,100}+'\w)")
 _ANY = _quoted(r"(?=\w)", r"(?=\w)")
-_UNCLOSED = re.compile(r"([\"\u201c\u201e\u00bb])(?=\w)[^\"\u201c-\u201e\u00ab\u00bb]*+\Z")  # of several sentences
-_PLAIN = {**dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb", '"'), "\u2018": "'", "\u2019": "'"}
+_UNCLOSED = re.compile(
+    r"([\"\u201c\u201e\u00ab\u00bb])(?=\w)[^\"\u201c-\u201e\u00ab\u00bb]*+\Z"
+)  # of several sentences
+_PLAIN = {**dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb", '"'), **dict.fromkeys("\u2018\u2019\u2039\u203a", "'")}
 MARKS = frozenset(["'", '"', *_PLAIN])
 _COMMA_WITHIN = re.compile(r""",(["'])(?:,|(?=\s))""")
 _COMMA_BEHIND = re.compile(r"""([^\s])(["']),(?=\s[a-z])""")
@@ -70,12 +75,15 @@ def ended(translation: str, carrier: str) -> str:
 def punctuated(text: str, language: str) -> str:
     """Returns a translation, whose quotation marks are plain, with commas at their ends where its language has them.
 
-    That is before the closing mark in English, and behind it elsewhere.
+    That is before the closing mark in English, and behind it elsewhere. Before an opening one it is everywhere:
+    networks put it behind, as in: sagte er ", aber nicht heute."
 
     Args:
         text: a translation of a sentence with a quotation.
         language: BCP-47 code.
     """
+    for mark in "'\"":
+        text = text.replace(f", {mark}, ", f", {mark}").replace(f" {mark}, ", f", {mark}")
     if language.partition("-")[0] == "en":
         return _COMMA_BEHIND.sub(lambda match: _before_comma(match[1]) + match[2], text)
     return _COMMA_WITHIN.sub(r"\1,", text)

@@ -191,14 +191,19 @@ def _segment(line: str, language: str, masker: Masker) -> list[str]:
         return [line]
     if len(lengths) == 1 or sum(lengths) != len(line):
         return [line]
-    ends = [end for end in itertools.accumulate(lengths) if end == len(line) or not _is_ordinal(line, end, language)]
+    ends = [end for end in itertools.accumulate(lengths) if end == len(line) or not _goes_on(line, end, language)]
     for start, stop in masker.own_parts.find(line):
         ends = [end for end in ends if not start < end < stop]
     return [line[start:end] for start, end in itertools.pairwise([0, *ends])]
 
 
-def _is_ordinal(line: str, end: int, language: str) -> bool:
-    """Whether a sentence seems to end with a number that has a full stop because it is an ordinal: "im 3. Stock"."""
+def _goes_on(line: str, end: int, language: str) -> bool:
+    """Whether a sentence that seems to end goes on.
+
+    It does behind an ordinal, as in "im 3. Stock", and with a slash or a small letter that touches it, as in "./docs".
+    """
+    if not line[end - 1].isspace() and (line[end] == "/" or line[end].islower()):
+        return True
     return language == "de" and _ORDINAL.search(line, max(0, end - _LONGEST_ORDINAL), end) is not None
 
 

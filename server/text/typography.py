@@ -30,7 +30,7 @@ _QUOTES: Mapping[str, tuple[str, str]] = {  # that open and close, by language
     "es": ("\u00ab", "\u00bb"),
 }
 _ENGLISH_QUOTES = "\u201c", "\u201d"
-_SINGLE = re.compile(r"\u201a|\u2018(?=\S[^\u2018\u2019]*\u2019)")
+_SINGLE = re.compile(r"[\u201a\u2039\u203a]|\u2018(?=\S[^\u2018\u2019]*\u2019)")
 _SINGLE_QUOTES: Mapping[str, tuple[str, str]] = {
     "de": ("\u201a", "\u2018"),
     "cs": ("\u201a", "\u2018"),
@@ -47,8 +47,11 @@ _ENGLISH_ORDINAL = re.compile(rf"(\d(?<!\w.)\d{{0,2}})(?:{'|'.join(ORDINAL_ENDIN
 _OTHER_ENDINGS = {"pt": "\u00ba", "it": "\u00ba", "es": ".\u00ba", "fr": "e", "nl": "e"}  # elsewhere a full stop
 _AMOUNT = r"\d++(?:,\d\d(?!\d))?(?![\w.,]*\d)"
 _SIGN_BEHIND = re.compile(r"\d\s?([$\u20ac\u00a3])(?!\w)")
-_NO_BREAK = re.compile(r"[\u00a0\u202f](?<=\d.)(?=[^\W\d]|%)")
-_BEHIND_NUMBER = re.compile(r"(?<=\d) (?=[^\W\d]|%)")
+# A no-break space, and a plain one: between the digits of a number, and behind one.
+_BLANKS = [
+    (re.compile(rf"(?<=\d)([\u00a0\u202f]){behind}"), re.compile(rf"(?<=\d) {behind}"))
+    for behind in (r"(?=\d)", r"(?=[^\W\d]|[%\u00b0$\u20ac\u00a3])")
+]
 _BEFORE_NUMBER = re.compile(r"(?<![\w)])-(?=\d)")
 
 
@@ -75,13 +78,21 @@ def restore_typography(source: str, translation: str, language: str) -> str:
     for own, other in ((_ELLIPSIS, "..."), ("...", _ELLIPSIS)):
         if own in source and other not in source:
             translation = translation.replace(other, own)
-    if (blank := _NO_BREAK.search(source)) and not _BEHIND_NUMBER.search(source):
-        translation = _BEHIND_NUMBER.sub(blank[0], translation)
+    if "\u00a0" in source or "\u202f" in source:
+        translation = _with_no_breaks(source, translation)
     for mark in "'\"":
         if (escaped := f"\\{mark}") in source and source.count(escaped) == source.count(mark):
             translation = re.sub(rf"(?<!\\){mark}", lambda match: f"\\{match[0]}", translation)
     if _MINUS in source:
         translation = _BEFORE_NUMBER.sub(_MINUS, translation)
+    return translation
+
+
+def _with_no_breaks(source: str, translation: str) -> str:
+    """Returns a translation with the no-break spaces that its source has within and behind its numbers."""
+    for no_break, plain in _BLANKS:
+        if (blank := no_break.search(source)) and not plain.search(source):
+            translation = plain.sub(blank[1], translation)
     return translation
 
 

@@ -57,6 +57,8 @@ def test_a_label_in_capitals_is_shown_as_a_sentence() -> None:
         "منظمة NASA اليوم",
         "A + B = C",
         "Bill Gates",
+        "A&B and Q&A",
+        "J. R. R. Tolkien",
         "The New York Times reports",
         "Mr. Brown met Mrs. White in Oxford",
         "",

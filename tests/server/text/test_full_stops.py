@@ -6,19 +6,23 @@ from server.text.full_stops import end_like, with_stop
 
 
 @pytest.mark.parametrize(
-    ("text", "language", "expected"),
+    ("text", "language", "leading", "expected"),
     [
-        ("Neue Nachricht", "en", "Neue Nachricht."),
-        ("# Nachricht", "en-GB", "# Nachricht."),
-        ("New message", "de", "New message"),
-        ("ja", "en", "ja"),
-        ("Neue Nachricht!", "en", "Neue Nachricht!"),
-        ("A b c d e f g h", "en", "A b c d e f g h."),
-        ("A b c d e f g h i", "en", "A b c d e f g h i"),
+        ("Neue Nachricht", "en", "", "Neue Nachricht."),
+        ("# Nachricht", "en-GB", "", "# Nachricht."),
+        ("New message", "de", "", "New message"),
+        ("New message", "de", "# ", "New message"),
+        ("Buy milk", "de", "\u2022 ", "Buy milk."),
+        ("Buy milk", "de", "- [ ] ", "Buy milk."),
+        ("Buy milk", "de", "b) ", "Buy milk."),
+        ("ja", "en", "", "ja"),
+        ("Neue Nachricht!", "en", "", "Neue Nachricht!"),
+        ("A b c d e f g h", "en", "", "A b c d e f g h."),
+        ("A b c d e f g h i", "en", "", "A b c d e f g h i"),
     ],
 )
-def test_labels_are_shown_with_a_full_stop(text: str, language: str, expected: str) -> None:
-    assert with_stop(text, language) == expected
+def test_labels_and_items_are_shown_with_a_full_stop(text: str, language: str, leading: str, expected: str) -> None:
+    assert with_stop(text, language, leading) == expected
 
 
 @pytest.mark.parametrize(
@@ -29,6 +33,11 @@ def test_labels_are_shown_with_a_full_stop(text: str, language: str, expected: s
         ("He waits.", "Er wartet.", "Er wartet."),
         ("Nicht rauchen!", "Do not smoke.", "Do not smoke!"),
         ("Wer?", "Who.", "Who?"),
+        ("Go back", "Geh zur\u00fcck!", "Geh zur\u00fcck"),
+        ("Please go.", "Bitte geh!", "Bitte geh!"),
+        ("What???", "Was?", "Was???"),
+        ("Don't!!!", "Nicht..", "Nicht!!!"),
+        ("Really?!", "Wirklich?", "Wirklich?!"),
         ("He waits", "Er wartet...", "Er wartet..."),
         ("He waits!", "Er wartet...", "Er wartet..."),
         ("and so on", "usw.", "usw."),

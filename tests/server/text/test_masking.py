@@ -48,7 +48,7 @@ def test_what_a_network_does_not_know_is_not_shown_to_it(text: str, expected: st
 @pytest.mark.parametrize(
     ("text", "leading", "expected", "trailing"),
     [
-        ("\u2022 Buy milk", "\u2022 ", "Buy milk", ""),
+        ("\u2022 Buy milk now", "\u2022 ", "Buy milk now.", ""),
         ("- item one", "- ", "item one", ""),
         ("\u25ac\u25ac News \u25ac\u25ac", "\u25ac\u25ac ", "News", " \u25ac\u25ac"),
         ("\u3010Test", "\u3010", "Test", ""),
@@ -175,7 +175,7 @@ def test_titles_are_shown_in_small_letters() -> None:
         ("<name> is here", "\ue000 is here", ["<name>"]),
         ("<i>Go <0>home</0> now</i>", "Go \ue000 home \ue001 now", ["<0>", "</0>"]),
         ("Use snake_case or 2 * 3 * 4", "Use \ue000 or 2 * 3 * 4", ["snake_case"]),
-        ("- [ ] Buy milk", "Buy milk", []),
+        ("- [ ] Buy milk", "Buy milk.", []),
     ],
 )
 def test_marks_and_placeholders_take_no_word_beside_them(text: str, expected: str, kept: list[str]) -> None:
@@ -258,6 +258,20 @@ def test_codes_stay_in_capitals_where_a_sentence_is_shown_in_small_letters() -> 
     masker = Masker(carriers=(("XQ1",),), folds_capitals=True, language="de")
 
     assert masker.mask("The Old House of {name} in London Town").text == "the old house of XQ1 in london town"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I was tired\u2014very tired.", "I was tired \u2013 very tired."),
+        ("I was tired--very tired.", "I was tired \u2013 very tired."),
+        ("It is 3 p.m.\u2014too late.", "It is 3 p.m. \u2013 too late."),
+        ("It is tired \u2014 very tired.", "It is tired \u2014 very tired."),
+    ],
+)
+def test_a_dash_that_touches_words_is_shown_apart_from_them(text: str, expected: str) -> None:
+    assert Masker(carriers=(("\ue000",),), language="de").mask(text).text == expected
+    assert Masker(carriers=(("%1",),), language="de").mask(text).text == text
 
 
 def test_escapes_of_quotation_marks_are_written_again_but_not_shown() -> None:

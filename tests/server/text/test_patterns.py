@@ -38,6 +38,8 @@ DATA = Path(__file__).parents[2] / "data"
         ("getUserName sets maxRows", ["getUserName", "maxRows"]),
         ("en", ["en"]),
         ("torch.nn", ["torch.nn"]),
+        ("So . . . what now .", [". . ."]),
+        ("He is 5 ft 3 in tall, or 5'10\" or 5 in.", ["5 ft 3 in", "5'10\""]),
         ("Use $ here and $x there, or $name.", ["$", "$x", "$name"]),
         ("It is $5 and $, or 5 \u20ac and \u20ac.", ["$", "\u20ac"]),
         ("Call +49 30 901820.", ["+49 30 901820"]),

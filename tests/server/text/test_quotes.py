@@ -56,6 +56,10 @@ def test_other_quotations_and_apostrophes_stay(text: str) -> None:
         ("The boys' and the girls' room; rock 'n' roll", []),
         ("'Tis the season of the dogs' owners", []),
         ("This is 'John's' house", ["'", "'"]),
+        ("He said 'yes' and called it 'Good News'.", ["'", "'", "'", "'"]),
+        ("The '60s were 'cool times'.", ["'", "'"]),
+        ("«Geh» und ‹geh›, ›geh‹", ["«", "»", "‹", "›", "›", "‹"]),
+        ("«Go away.", ["«"]),
         ('5\'10" tall, " apart "', []),
         (f'"{"x" * 201}" she said', []),
     ],
@@ -83,6 +87,21 @@ def test_a_network_with_symbols_has_them_for_the_marks_of_any_quotation(text: st
             "'Es ist spät', sagte er.",
         ),
         ('"Go," he said.', "de", "{ Go }, he said.", "{ Geh, } sagte er.", '"Geh", sagte er.'),
+        (
+            "«Go home», he said.",
+            "de",
+            "{ Go home }, he said.",
+            "{ Geh } nach Hause, sagte er.",
+            "„Geh nach Hause“, sagte er.",
+        ),
+        ("‹Alles› ist gut.", "en", "{ Alles } ist gut.", "{ Everything } is good.", "‘Everything’ is good."),
+        (
+            '"I can\'t," she said, "but he can."',
+            "de",
+            "{ I can't }, she said, { but he can. }",
+            "{ Ich nicht }, sie sagte, { , aber er kann. }",
+            '"Ich nicht", sie sagte, "aber er kann."',
+        ),
         (
             'The film "Jaws" is old.',
             "de",
@@ -134,6 +153,8 @@ def test_the_end_of_a_quotation_goes_behind_the_last_verb() -> None:
         ('"a", "b" and "c"', "en", '"a", "b" and "c"'),
         ('"Geh," sagte er', "de", '"Geh", sagte er'),
         ("'Geh,', sagte er", "pt", "'Geh', sagte er"),
+        ('Er sagte ", aber er geht."', "de", 'Er sagte, "aber er geht."'),
+        ('He said, ", but he goes."', "en", 'He said, "but he goes."'),
     ],
 )
 def test_commas_stand_where_the_language_has_them(text: str, language: str, expected: str) -> None:

@@ -3,7 +3,8 @@
 import pytest
 
 from server.text.layout import Syntax
-from server.text.repeats import part_repeats
+from server.text.masking import Masker
+from server.text.repeats import part_repeats, sounds_end
 
 
 def test_each_word_is_a_piece() -> None:
@@ -13,9 +14,25 @@ def test_each_word_is_a_piece() -> None:
     assert [isinstance(piece, Syntax) for piece in pieces] == [False, False, False, False, True, False, True]
 
 
-@pytest.mark.parametrize("line", ["la la la la", "Ha-ha-ha!", "hmm, hmm, hmm"])
-def test_sounds_are_syntax(line: str) -> None:
-    assert [(piece, isinstance(piece, Syntax)) for piece in part_repeats(line)] == [(line, True)]
+@pytest.mark.parametrize(
+    ("text", "sounds"),
+    [
+        ("la la la la", "la la la la"),
+        ("Ha-ha-ha!", "Ha-ha-ha"),
+        ("hmm, hmm, hmm", "hmm, hmm, hmm"),
+        ("Tra la la, ich singe.", "Tra la la"),
+        ("La la la, I can't hear you.", "La la la"),
+        ("Na na, it is late.", ""),
+        ("He had a hat.", ""),
+        ("HA HA HA", "HA HA HA"),
+        ("no no no", ""),
+    ],
+)
+def test_sounds_that_a_sentence_begins_with_are_found(text: str, sounds: str) -> None:
+    assert text[: sounds_end(text)] == sounds
+    assert [part.text for part in Masker(carriers=(("%1",),)).mask(text).parts] == [sounds] * bool(sounds)
+    if sounds:
+        assert list(part_repeats(text)) == [text]
 
 
 @pytest.mark.parametrize(

@@ -271,9 +271,11 @@ def test_a_label_in_brackets_is_a_sentence_of_its_own(text: str, expected: list[
         ("Es ist im 30. Stock. Gut.", ["Es ist im 30. Stock.", "Gut."]),
         ("Es war ihr 39. Geburtstag.", ["Es war ihr 39. Geburtstag."]),
         ("Er wurde 39. Dann ging er.", ["Er wurde 39.", "Dann ging er."]),
+        ("Es steht in ./docs oder ../docs. Gut.", ["Es steht in ./docs oder ../docs.", "Gut."]),
+        ("Nimm ...args. Er ging.Dann kam sie.", ["Nimm ...args.", "Er ging.", "Dann kam sie."]),
     ],
 )
-def test_a_german_ordinal_ends_no_sentence(text: str, expected: list[str]) -> None:
+def test_a_german_ordinal_and_a_path_end_no_sentence(text: str, expected: list[str]) -> None:
     parts = split_text(text, "de", encode, 1000)
 
     assert [sentence.text for sentence in parts.sentences] == expected

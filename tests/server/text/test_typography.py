@@ -32,6 +32,8 @@ from server.text.typography import ordinal_ending, restore_typography
         ("Say 'yes' \u2018no\u2019", "Sag 'ja'", "de", "Sag 'ja'"),
         ("Pay 500\u00a0euros to 2", "Zahle 500 Euro an 2", "de", "Zahle 500\u00a0Euro an 2"),
         ("It is 5\u202f%", "Es sind 5 %", "de", "Es sind 5\u202f%"),
+        ("It costs 1\u00a0250\u00a0\u20ac", "Es kostet 1 250 \u20ac", "de", "Es kostet 1\u00a0250\u00a0\u20ac"),
+        ("Etwa 25\u202f000 Menschen", "About 25 000 people", "en", "About 25\u202f000 people"),
         ("Pay 500\u00a0euros to 2 men", "Zahle 500 Euro an 2 Männer", "de", "Zahle 500 Euro an 2 Männer"),
     ],
 )
