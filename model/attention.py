@@ -47,7 +47,8 @@ class MultiHeadAttention(nn.Module):
             k, v = functional.linear(memory, self.qkv.weight[width:], self.qkv.bias[width:]).chunk(2, dim=-1)
         q, k, v = self._split(q), self._split(k), self._split(v)
         weights = None
-        if need_weights:
+        # On a CPU the gradient of PyTorch's fused attention takes several times as long in bfloat16.
+        if need_weights or (self.training and not q.is_cuda):
             scores = (q @ k.transpose(-2, -1)) / math.sqrt(q.shape[-1])
             weights = scores.masked_fill(~visible, float("-inf")).softmax(dim=-1)
             context = functional.dropout(weights, self.dropout, self.training) @ v
@@ -55,7 +56,7 @@ class MultiHeadAttention(nn.Module):
             dropout = self.dropout if self.training else 0.0
             context = functional.scaled_dot_product_attention(q, k, v, attn_mask=visible, dropout_p=dropout)
         joined = context.transpose(1, 2).flatten(2)  # [B, T, H * D]
-        return self.output(joined), weights
+        return self.output(joined), weights if need_weights else None
 
     def _split(self, x: Tensor) -> Tensor:
         heads: Tensor = x.unflatten(-1, (self.num_heads, -1))

@@ -163,6 +163,23 @@ class TrainingConfig:
         if faults:
             raise ValueError("; ".join(faults))
 
+    def with_updates(self, count: int) -> "TrainingConfig":
+        """Returns the same plan for another number of updates: warmup, cooldown and evaluations keep their shares.
+
+        Raises ValueError if there cannot be so many.
+        """
+
+        def share(steps: int) -> int:
+            return max(1, steps * count // self.max_steps)
+
+        return dataclasses.replace(
+            self,
+            max_steps=count,
+            warmup_steps=share(self.warmup_steps),
+            cooldown_steps=min(count, share(self.cooldown_steps)) if self.cooldown_steps else 0,
+            evaluate_every=share(self.evaluate_every),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenizerConfig:

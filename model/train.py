@@ -13,6 +13,7 @@ With several processes start it by `torchrun`; each takes its share of every upd
 """
 
 import argparse
+import dataclasses
 import logging
 import random
 import re
@@ -61,6 +62,8 @@ def main() -> None:
     with joined():
         with told("babelserve-train", arguments.out, OSError, ValueError):
             recipe = load_recipe(arguments.recipe)
+            if arguments.updates is not None:
+                recipe = dataclasses.replace(recipe, training=recipe.training.with_updates(arguments.updates))
             trainer = prepare(recipe, arguments.data, arguments.out, arguments.pretrained)
 
         def request_stop(_signum: int, _frame: object) -> None:
@@ -97,6 +100,12 @@ def build_parser() -> argparse.ArgumentParser:
         "weights and vocabulary",
     )
     parser.add_argument(
+        "--updates",
+        type=int,
+        metavar="N",
+        help="in place of the recipe's max_steps; warmup, cooldown and evaluations keep their shares of it",
+    )
+    parser.add_argument(
         "--init", type=Path, metavar="DIR", help="instead: write a commented recipe there, say what else is needed, end"
     )
     parser.add_argument("--source", metavar="CODE", help="with --init: the source language, such as fr")
@@ -109,11 +118,14 @@ def _parse_arguments() -> argparse.Namespace:
     parser = build_parser()
     arguments = parse(parser)
     training, starting = ["recipe", "data", "out"], ["source", "target"]
-    needed, others = (training, starting) if arguments.init is None else (starting, [*training, "pretrained"])
+    changing = ["pretrained", "updates"]
+    needed, others = (training, starting) if arguments.init is None else (starting, [*training, *changing])
     if missing := [_flag(name) for name in needed if getattr(arguments, name) is None]:
         parser.error(f"{', '.join(missing)} must be given, or --init with --source and --target")
     if given := sorted(_flag(name) for name in others if getattr(arguments, name) is not None):
         parser.error(f"{', '.join(given)}: {'not' if arguments.init is not None else 'only'} with --init")
+    if arguments.updates is not None and arguments.updates < 1:
+        parser.error(f"argument --updates: must be at least 1, not {arguments.updates}")
     return arguments
 
 

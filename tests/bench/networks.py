@@ -54,9 +54,20 @@ _DOUBLED = re.compile(r"\b(\w+) \1\b")
 
 
 def main() -> None:
-    """Measures what is not in the output yet, and prints the tables."""
-    arguments = _parse_arguments()
-    domains = {name: read_corpus(CorpusConfig(tsv=path), Path()).pairs for name, path in arguments.domain}
+    """Compares the bundles that the command line names."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.networks", description=__doc__.partition("\n")[0])
+    add_arguments(parser)
+    arguments = parser.parse_args()
+    compare(arguments, read_domains(arguments))
+
+
+def read_domains(arguments: argparse.Namespace) -> dict[str, Pairs]:
+    """Returns the test text of each domain. Raises OSError or ValueError if a file cannot be read."""
+    return {name: read_corpus(CorpusConfig(tsv=path), Path()).pairs for name, path in arguments.domain}
+
+
+def compare(arguments: argparse.Namespace, domains: dict[str, Pairs]) -> None:
+    """Measures the bundles that are not in the output yet, and prints the tables."""
     document: dict[str, Any] = {"machine": describe_machine(), "versions": versions(), "networks": {}}
     if arguments.output.exists():
         document = json.loads(arguments.output.read_text(encoding="utf-8"))
@@ -209,8 +220,8 @@ def _table(headers: list[str], rows: list[list[Any]]) -> str:
     return str(tabulate(rows, headers, tablefmt="github", floatfmt=",.1f"))
 
 
-def _parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.networks", description=__doc__.partition("\n")[0])
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds what says which bundles are compared, and how."""
     parser.add_argument(
         "bundles", nargs="*", type=_named, metavar="NAME=BUNDLE", help="networks, by the name that the table gives them"
     )
@@ -229,7 +240,6 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--alone", type=int, default=100, help="sentences that are sent alone (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=20, help="of each load (default: %(default)g)")
     parser.add_argument("--output", type=Path, default=Path("build/bench/networks.json"), help="default: %(default)s")
-    return parser.parse_args()
 
 
 def _named(text: str) -> tuple[str, str]:

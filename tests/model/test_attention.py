@@ -155,3 +155,14 @@ def test_a_window_of_all_positions_is_none(window: int) -> None:
     device = torch.device("cpu")
 
     assert torch.equal(causal_mask(3, device, window), causal_mask(3, device))
+
+
+def test_a_network_that_learns_attends_as_one_that_translates(attention: MultiHeadAttention) -> None:
+    queries, memory = random_tensors(T, K)
+    attention.dropout = 0.0
+    expected, _ = attention(queries, memory, ragged(K))
+
+    found, weights = attention.train()(queries, memory, ragged(K))
+
+    assert weights is None
+    torch.testing.assert_close(found, expected, atol=ATOL, rtol=0)

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from model.config import FamilyName, TransformerConfig
@@ -48,3 +50,19 @@ def test_probabilities_of_rewritings_sum_up_to_at_most_one() -> None:
 
     with pytest.raises(ValueError, match="sum up to at most 1"):
         AugmentationConfig(upper_case=0.75, copy=0.5)
+
+
+def test_a_plan_keeps_its_shares_for_another_number_of_updates() -> None:
+    plan = TrainingConfig(max_steps=1200, warmup_steps=150, cooldown_steps=450, evaluate_every=600)
+
+    half = plan.with_updates(600)
+
+    assert half == dataclasses.replace(plan, max_steps=600, warmup_steps=75, cooldown_steps=225, evaluate_every=300)
+    assert half.with_updates(1200) == plan
+
+
+def test_a_plan_of_one_update_is_a_plan() -> None:
+    short = TrainingConfig(max_steps=1200, warmup_steps=150, cooldown_steps=450, evaluate_every=600).with_updates(1)
+
+    assert (short.max_steps, short.warmup_steps, short.cooldown_steps, short.evaluate_every) == (1, 1, 1, 1)
+    assert TrainingConfig(max_steps=1200, cooldown_steps=0).with_updates(7).cooldown_steps == 0

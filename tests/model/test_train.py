@@ -219,6 +219,7 @@ def test_init_writes_a_recipe_and_says_what_follows(
         (["--init", "d", "--source", "fr"], "--target must be given"),
         (["--init", "d", "--source", "fr", "--target", "en", "--out", "o"], "--out: not with --init"),
         (["a.toml", "--data", "d", "--out", "o", "--source", "fr"], "--source: only with --init"),
+        (["a.toml", "--data", "d", "--out", "o", "--updates", "0"], "--updates: must be at least 1, not 0"),
     ],
 )
 def test_wrong_arguments_end_with_two(
@@ -233,9 +234,19 @@ def test_wrong_arguments_end_with_two(
 
 def test_where_stderr_is_a_file_loss_speed_and_end_are_told_and_the_next_command(tmp_path: Path) -> None:
     data, out, path = small_data(tmp_path), tmp_path / "run", tmp_path / "recipe.toml"
-    text = SMALL_RECIPE.format(training="evaluate_every = 10").replace("max_steps = 1000", "max_steps = 20")
-    path.write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "model.train", str(path), "--data", str(data), "--out", str(out)]
+    path.write_text(SMALL_RECIPE.format(training="evaluate_every = 500"), encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "model.train",
+        str(path),
+        "--data",
+        str(data),
+        "--out",
+        str(out),
+        "--updates",
+        "20",
+    ]
 
     with (tmp_path / "log").open("wb") as log:
         subprocess.run(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=log, check=True)
