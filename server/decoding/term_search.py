@@ -158,17 +158,19 @@ class TermSearch(BeamSearch):
         starts = [terms.replaced(*each) for each in zip(self._written, self._prefixes, strict=True)]
         wishes = self._wishes(tokens, starts)
         for parent, own in enumerate(tokens):
-            before, total = self._written[parent], self._log_probs[parent]
+            before, prefix, total = self._written[parent], self._prefixes[parent], self._log_probs[parent]
             of_word, of_part, leading = terms.usual(before)
             in_word = self._compared(of_part)
             usual = in_word if of_word is of_part else self._compared(of_word), in_word
-            may_join = terms.may_join(before)
-            left = self._beam_size
+            if terms.may_join(before):
+                leading = leading | {token for token in own if token in terms.word_parts}
+            is_bound, left = before.node in terms.bound, self._beam_size
             for token, log_prob in own.items():
-                is_leading, is_end = token in leading or (may_join and token in terms.word_parts), token == self._eos_id
+                is_leading, is_end = token in leading, token == self._eos_id
                 if not (is_leading or is_end or left):
                     continue
-                if terms.forbids(before, token) or terms.repeats(before, self._prefixes[parent], token):
+                is_once = token in terms.once and terms.repeats(before, prefix, token)
+                if is_once or (is_bound and terms.forbids(before, token)):
                     continue
                 if is_leading:
                     after = terms.after(before, token, log_prob, wishes[parent].get(token, -math.inf))
@@ -194,6 +196,8 @@ class TermSearch(BeamSearch):
             tokens: of each beam, with their log-probabilities.
             starts: what terms replace, as `TermTrie.replaced` says it of each beam.
         """
+        if not any(starts):
+            return [{}] * len(tokens)
         word_at_best: dict[int, float] = {}  # the log-probability of the likeliest beam with a word that is replaced
         term_at_best: dict[int, float] = {}  # and with a term
         for own, total, of_beam in zip(tokens, self._log_probs, starts, strict=True):

@@ -101,6 +101,8 @@ class TermTrie:
 
     Attributes:
         word_parts: tokens that go on with the word before them, and how many letters they have.
+        once: by its last token, what is written once for each of its terms, with its node, or never, with node 0.
+        bound: nodes of forms that begin as the words do that they replace, where alone `forbids` says so of any token.
     """
 
     def __init__(self, terms: Terms) -> None:
@@ -113,7 +115,7 @@ class TermTrie:
         self._ends = [0]  # for each node the terms of which a form ends there
         self._joins = [0]  # those that a longer word has that begins so
         self._below = [0]  # both, there or below
-        self._bound: set[int] = set()  # nodes of forms that begin as the words do that they replace
+        self.bound: set[int] = set()
         ends: dict[int, Form] = {}
         joined = terms.joined or ((),) * len(terms.forms)
         for index, (forms, longer, replaced) in enumerate(zip(terms.forms, joined, terms.replaced.words, strict=True)):
@@ -122,15 +124,16 @@ class TermTrie:
                 for form in own:
                     nodes = self._add(form, 1 << index)
                     marks[nodes[-1]] |= 1 << index
-                    self._bound.update(nodes if form[0] in {word.token for word in replaced} else ())
+                    self.bound.update(nodes if form[0] in {word.token for word in replaced} else ())
                     ends.update({nodes[-1]: form} if own is forms else {})
         once = {ends[node]: node for node in ends.keys() - self._nodes_within(terms.replaced.staying)}
         gone, sizes = terms.replaced.gone, set(map(len, terms.replaced.gone))
         gone -= {form[:size] for forms in (*terms.forms, *joined) for form in forms for size in sizes}
-        # By its last token, what is written once for each of its terms, with its node, or never, with node 0.
-        self._once: dict[int, list[tuple[Form, int]]] = {}
+        self.once: dict[int, list[tuple[Form, int]]] = {}
         for run, node in [*once.items(), *((run, 0) for run in gone)]:
-            self._once.setdefault(run[-1], []).append((run, node))
+            self.once.setdefault(run[-1], []).append((run, node))
+        self._leading = [self._children[0].keys() | each.keys() for each in self._children]  # by node; see `usual`
+        self._wanted: dict[tuple[int, int], list[int]] = {}  # what `wanted` has returned, by what is done, and the node
 
     def _add(self, form: Form, term: int) -> list[int]:
         node, nodes = 0, []
@@ -138,9 +141,8 @@ class TermTrie:
             if token not in self._children[node]:
                 self._children[node][token] = len(self._children)
                 self._children.append({})
-                self._ends.append(0)
-                self._joins.append(0)
-                self._below.append(0)
+                for marks in (self._ends, self._joins, self._below):
+                    marks.append(0)
             node = self._children[node][token]
             self._below[node] |= term
             nodes.append(node)
@@ -220,30 +222,27 @@ class TermTrie:
                 least = self._least.get(child, log_prob)
                 cost_here, spared_here, num_here = cost_here + log_prob, spared_here + least, num_here + 1
             return Written(done, child, cost, spared, number, cost_here, spared_here, num_here)
-        child = self._child(0, token, done)
-        if not child:
+        if not (child := self._child(0, token, done)):
             return Written(done, 0, cost, spared, number)
         return Written(done, child, cost, spared, number, log_prob, min(0.0, log_prob - wish), 1)
 
     def usual(self, written: Written) -> tuple[Written, Written, AbstractSet[int]]:
         """Returns what `after` returns for begins of words and for parts of words, and the other tokens."""
-        root, here = self._children[0], {} if written.rest else self._children[written.node]
         left = Written(written.done, 0, *written[2:5]) if written.node else written
-        if not self._whole(written):
-            return left, left, root.keys() | here.keys()
-        whole = self.after(written, -1, 0.0)
-        return whole, left, root.keys() | here.keys()
+        whole = self.after(written, -1, 0.0) if self._whole(written) else left
+        return whole, left, self._leading[0 if written.rest else written.node]
 
     def wanted(self, written: Written) -> list[int]:
         """Returns the tokens that bring a beam nearer to the terms that it has not written."""
-        done, node, *_ = written
         if written.rest:
             return []
-        nodes = [node]
-        if ends := self._whole(written):
+        done, node = place = written[:2]
+        if place not in self._wanted:
+            ends = self._whole(written)
             done |= ends & -ends
-            nodes.append(0)
-        return [token for each in nodes for token, child in self._children[each].items() if self._below[child] & ~done]
+            children = [each for node in ([node, 0] if ends else [node]) for each in self._children[node].items()]
+            self._wanted[place] = [token for token, child in children if self._below[child] & ~done]
+        return self._wanted[place]
 
     def repeats(self, written: Written, prefix: Sequence[int], token: int) -> bool:
         """Whether a token would write a form again of which no term is left, or a word that is replaced.
@@ -253,7 +252,7 @@ class TermTrie:
             prefix: its tokens.
             token: the next one.
         """
-        runs = self._once.get(token)
+        runs = self.once.get(token)
         if not runs or (written.node and token in self._children[written.node]):
             return False
         ends = self._whole(written)
@@ -262,7 +261,7 @@ class TermTrie:
 
     def forbids(self, written: Written, token: int) -> bool:
         """Whether a token would make another word of a form that begins as the word does that it replaces."""
-        if written.node not in self._bound or (not written.rest and token in self._children[written.node]):
+        if written.node not in self.bound or (not written.rest and token in self._children[written.node]):
             return False
         return not (self.may_join(written) if token in self.word_parts else self._whole(written))
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from server.decoding import sample_search
 from server.decoding.options import DecodingOptions, Sampling
 from server.decoding.result import FinishReason, Hypothesis
 from server.decoding.sample_search import SampleSearch, draw
@@ -105,6 +106,16 @@ def test_large_vocabularies_are_drawn_from_as_small_ones(sampling: Sampling) -> 
             assert draw(logits, best, probability, sampling, Numbers(number)) == expected
 
 
+@pytest.mark.parametrize("offset", [-1e4, -100, -70, 50, 80, 1e4])
+def test_only_the_differences_of_logits_count(offset: float) -> None:
+    logits = LOGITS + np.float32(offset)
+
+    for number in (0.1, 0.35, 0.55, 0.75, 0.95):
+        for sampling in (Sampling(temperature=1.25), Sampling(temperature=0.01), Sampling(top_k=5)):
+            expected = draw(LOGITS, 7, 0.4, sampling, Numbers(number))
+            assert draw(logits, 7, 0.4, sampling, Numbers(number)) == expected
+
+
 @pytest.mark.parametrize("sampling", [Sampling(top_p=0.6), Sampling(top_k=300, top_p=0.5, temperature=1.3)])
 def test_the_most_probable_tokens_of_large_vocabularies_are_drawn_as_often_as_they_should(sampling: Sampling) -> None:
     logits = np.random.Generator(np.random.Philox(9)).normal(0, 2, 1000).astype(np.float32)
@@ -155,6 +166,22 @@ def test_a_hypothesis_is_the_same_whatever_is_drawn_beside_it() -> None:
     (alone,) = sampled(num=1)
 
     assert alone in sampled(num=4)
+
+
+def test_what_one_hypothesis_begins_with_does_not_change_what_another_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = [Numbers(0.99), Numbers(0.2)]
+    monkeypatch.setattr(sample_search, "_numbers", lambda _seed, _source_ids, number: numbers[number])
+    search = SampleSearch(
+        DecodingOptions(beam_size=2, num_hypotheses=2, sampling=Sampling(temperature=0.5)),
+        max_tokens=20,
+        source_ids=(9, 8, EOS),
+        bos_id=BOS,
+        eos_id=EOS,
+    )
+
+    advance_steered(search, LOGITS[np.newaxis])
+
+    assert search.last_ids == [6, 7]
 
 
 def test_scores_are_of_the_probabilities_before_temperature() -> None:
