@@ -48,12 +48,10 @@ class BundleTests:
         self, checkpoint: Checkpoint, bundle: Bundle, variant: str
     ) -> None:
         golden = bundle.manifest.golden
-        pieces = sentencepiece.SentencePieceProcessor(model_proto=checkpoint.tokenizer)
-        with running_server(_flags(bundle, variant)) as server, open_stub(server.address) as stub:
-            request = pb.TranslateRequest(contents=[golden.source_text] * 3, target_language_code="de")
-            texts = [each.text for each in stub.Translate(request, timeout=50).translations]
 
-        assert texts == [pieces.decode(list(golden.outputs[variant].ids))] * 3
+        found = _served(bundle, variant, [golden.source_text] * 3, golden.beam_size)
+
+        assert found == _spelled(checkpoint, [golden.outputs[variant].ids]) * 3
 
     @pytest.mark.parametrize("beam_size", [1, 4])
     def test_torch_steps_batches_and_a_server_say_the_same(
