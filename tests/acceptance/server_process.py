@@ -1,7 +1,9 @@
 """A babelserve server in a process of its own: started on free ports, waited for by its health, stopped by SIGTERM."""
 
+import itertools
 import math
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -10,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +24,8 @@ BUILTIN_BUNDLE = REPOSITORY / "server" / "builtin" / "en-de"
 
 # How long one connection attempt to a port that nobody listens on yet is followed by waiting for the process to end.
 _CONNECT_INTERVAL_SECONDS = 0.005
+_PORTS = range(10_000, 32_768)  # below those that Linux gives to clients
+_places = itertools.count(random.randrange(len(_PORTS)))  # of the ports to be tried next; tests in two processes differ
 
 
 class ServerNotServing(Exception):
@@ -147,7 +151,9 @@ class ServerProcess:
 
 
 def free_ports(count: int) -> list[int]:
-    """Finds ports that nobody listens on at this moment.
+    """Finds ports of the loopback that nobody listens on at this moment. A process finds none of them twice.
+
+    They are none that the system gives to clients: a connection of a client could take one before it is listened on.
 
     Args:
         count: How many.
@@ -155,14 +161,13 @@ def free_ports(count: int) -> list[int]:
     Returns:
         Different port numbers.
     """
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    ports: list[int] = []
+    while len(ports) < count:
+        port = _PORTS[next(_places) % len(_PORTS)]
+        with closing(socket.socket()) as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            ports.append(port)
+    return ports
 
 
 def launch_server(
