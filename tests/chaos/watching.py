@@ -11,10 +11,11 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.chaos.case import Skipped
 
 RULES = REPOSITORY / "deploy" / "observe" / "alerts.yaml"
 FACTOR = 60  # with scrapes a second apart: at 120 a range of 5m has two samples; at 30 a run takes twice as long
+_START_SECONDS = 30.0  # of Prometheus, its first scrape included
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(?P<before>\[|\bfor: )(?P<count>\d+)(?P<unit>[smhd])(?=\]|$)", re.MULTILINE)
 _PROMETHEUS = """
@@ -36,7 +38,7 @@ scrape_configs:
     static_configs: [{{targets: [{targets}]}}]
 """
 _ALERTMANAGER = """
-route: {{receiver: here, group_wait: 0s, group_by: [alertname]}}
+route: {{receiver: here, group_wait: 0s, group_interval: 1s, group_by: [alertname]}}
 receivers: [{{name: here, webhook_configs: [{{url: "http://127.0.0.1:{webhook}/"}}]}}]
 """
 
@@ -74,6 +76,16 @@ class Prometheus:
         url = f"{self._address}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
         with urllib.request.urlopen(url, timeout=10.0) as answer:
             return json.load(answer)["data"]
+
+    def wait_for_scrape(self) -> None:
+        """Waits until a server has been scraped. Raises TimeoutError."""
+        ends = time.monotonic() + _START_SECONDS
+        while time.monotonic() < ends:
+            with suppress(OSError):
+                if self.get("query", query="up")["result"]:
+                    return
+            time.sleep(0.1)
+        raise TimeoutError(f"Prometheus has scraped nothing for {_START_SECONDS:g} s")
 
 
 def scaled(rules: str, factor: int = FACTOR) -> str:
@@ -117,8 +129,10 @@ def watched(metrics_ports: Sequence[int]) -> Iterator[tuple[Pager, Prometheus]]:
                 "--cluster.listen-address=",
             ],
         )
+        found = Prometheus(f"http://127.0.0.1:{port}")
         for command in commands:
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             stack.callback(process.wait)
             stack.callback(process.terminate)
-        yield pager, Prometheus(f"http://127.0.0.1:{port}")
+            found.wait_for_scrape()  # before it no server is up, of which the pager would be told
+        yield pager, found
