@@ -106,9 +106,9 @@ class Leg:
         """
         options = self.options
         if self.to_reader and not speaks_of_others(sentence.text):
-            options = self._to_reader
+            options = self._options_to_reader
         if sentence.is_marked and self.is_only and self.model.manifest.alignment is not None:
-            options = self._aligned if options is self.options else self._aligned_to_reader
+            options = self._options_aligned if options is self.options else self._options_aligned_to_reader
         if sentence.prefix is not None:
             options = replace(options, target_prefix=sentence.prefix.ids)
         if sentence.replaced is None:
@@ -124,16 +124,16 @@ class Leg:
     # Options of sentences that may speak to their reader, are aligned, or both. Each is one object, and sentences that
     # share it are submitted together.
     @functools.cached_property
-    def _to_reader(self) -> DecodingOptions:
+    def _options_to_reader(self) -> DecodingOptions:
         return replace(self.options, suppressed=self.options.suppressed + self.to_reader)
 
     @functools.cached_property
-    def _aligned(self) -> DecodingOptions:
+    def _options_aligned(self) -> DecodingOptions:
         return replace(self.options, with_alignment=True)
 
     @functools.cached_property
-    def _aligned_to_reader(self) -> DecodingOptions:
-        return replace(self._to_reader, with_alignment=True)
+    def _options_aligned_to_reader(self) -> DecodingOptions:
+        return replace(self._options_to_reader, with_alignment=True)
 
     @functools.cached_property
     def split_rules(self) -> SplitRules:

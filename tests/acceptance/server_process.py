@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +24,7 @@ BUILTIN_BUNDLE = REPOSITORY / "server" / "builtin" / "en-de"
 
 # How long one connection attempt to a port that nobody listens on yet is followed by waiting for the process to end.
 _CONNECT_INTERVAL_SECONDS = 0.005
-_PORTS = range(10_000, 32_768)  # below those that Linux gives to clients
+_PORTS = range(10_000, 32_768)  # Linux gives clients the ports from 32768 on
 _places = itertools.count(random.randrange(len(_PORTS)))  # of the ports to be tried next; tests in two processes differ
 
 
@@ -151,9 +151,10 @@ class ServerProcess:
 
 
 def free_ports(count: int) -> list[int]:
-    """Finds ports of the loopback that nobody listens on at this moment. A process finds none of them twice.
+    """Finds ports of the loopback that nobody listens on at this moment. A process finds other ports each time.
 
-    They are none that the system gives to clients: a connection of a client could take one before it is listened on.
+    The system gives none of these ports to a client. Otherwise a client's connection could take a port before a server
+    listens on it.
 
     Args:
         count: How many.
@@ -164,7 +165,7 @@ def free_ports(count: int) -> list[int]:
     ports: list[int] = []
     while len(ports) < count:
         port = _PORTS[next(_places) % len(_PORTS)]
-        with closing(socket.socket()) as tried, suppress(OSError):
+        with suppress(OSError), socket.socket() as tried:
             tried.bind(("127.0.0.1", port))
             ports.append(port)
     return ports

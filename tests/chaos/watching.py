@@ -114,25 +114,27 @@ def watched(metrics_ports: Sequence[int]) -> Iterator[tuple[Pager, Prometheus]]:
         (directory / "rules.yaml").write_text(scaled(RULES.read_text(encoding="utf-8")))
         (directory / "prometheus.yml").write_text(_PROMETHEUS.format(alertmanager=alert_port, targets=targets))
         (directory / "alertmanager.yml").write_text(_ALERTMANAGER.format(webhook=pager.server.server_port))
-        commands = (
-            [
-                prometheus,
-                f"--config.file={directory}/prometheus.yml",
-                f"--storage.tsdb.path={directory}/data",
-                f"--web.listen-address=127.0.0.1:{port}",
-            ],
-            [
-                alertmanager,
-                f"--config.file={directory}/alertmanager.yml",
-                f"--storage.path={directory}/alerts",
-                f"--web.listen-address=127.0.0.1:{alert_port}",
-                "--cluster.listen-address=",
-            ],
-        )
         found = Prometheus(f"http://127.0.0.1:{port}")
-        for command in commands:
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            stack.callback(process.wait)
-            stack.callback(process.terminate)
-            found.wait_for_scrape()  # before it no server is up, of which the pager would be told
+        _run(
+            stack,
+            prometheus,
+            f"--config.file={directory}/prometheus.yml",
+            f"--storage.tsdb.path={directory}/data",
+            f"--web.listen-address=127.0.0.1:{port}",
+        )
+        found.wait_for_scrape()  # until then no server is up, and the pager would be told so
+        _run(
+            stack,
+            alertmanager,
+            f"--config.file={directory}/alertmanager.yml",
+            f"--storage.path={directory}/alerts",
+            f"--web.listen-address=127.0.0.1:{alert_port}",
+            "--cluster.listen-address=",
+        )
         yield pager, found
+
+
+def _run(stack: ExitStack, *command: str) -> None:
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    stack.callback(process.wait)
+    stack.callback(process.terminate)
