@@ -1,9 +1,8 @@
 """A babelserve server in a process of its own: started on free ports, waited for by its health, stopped by SIGTERM."""
 
-import itertools
+import fcntl
 import math
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -25,7 +24,8 @@ BUILTIN_BUNDLE = REPOSITORY / "server" / "builtin" / "en-de"
 # How long one connection attempt to a port that nobody listens on yet is followed by waiting for the process to end.
 _CONNECT_INTERVAL_SECONDS = 0.005
 _PORTS = range(10_000, 32_768)  # Linux gives clients the ports from 32768 on
-_places = itertools.count(random.randrange(len(_PORTS)))  # of the ports to be tried next; tests in two processes differ
+# Holds the port that is tried next. All processes of a user share it, so two of them never find the same port.
+_NEXT_PORT_PATH = Path(tempfile.gettempdir()) / f"babelserve-next-test-port-{os.getuid()}"
 
 
 class ServerNotServing(Exception):
@@ -151,10 +151,10 @@ class ServerProcess:
 
 
 def free_ports(count: int) -> list[int]:
-    """Finds ports of the loopback that nobody listens on at this moment. A process finds other ports each time.
+    """Finds ports of the loopback that nobody listens on at this moment.
 
-    The system gives none of these ports to a client. Otherwise a client's connection could take a port before a server
-    listens on it.
+    The next call finds other ports, in this process and in every other one of the same user, so the caller may listen
+    later. The system gives none of these ports to a client, whose connection could take a port before the server does.
 
     Args:
         count: How many.
@@ -163,11 +163,17 @@ def free_ports(count: int) -> list[int]:
         Different port numbers.
     """
     ports: list[int] = []
-    while len(ports) < count:
-        port = _PORTS[next(_places) % len(_PORTS)]
-        with suppress(OSError), socket.socket() as tried:
-            tried.bind(("127.0.0.1", port))
-            ports.append(port)
+    with _NEXT_PORT_PATH.open("a+", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        port = int(file.read() or _PORTS.start)
+        while len(ports) < count:
+            with suppress(OSError), socket.socket() as tried:
+                tried.bind(("127.0.0.1", port))
+                ports.append(port)
+            port = port + 1 if port + 1 in _PORTS else _PORTS.start
+        file.truncate(0)
+        file.write(str(port))
     return ports
 
 
