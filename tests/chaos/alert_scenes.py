@@ -46,14 +46,9 @@ def armed(point: Point, action: Action, times: int, spec: Spec | None = None) ->
     return struck(lambda server, _: server.arm(point, action, times), spec)
 
 
-def failing_each(seconds: float) -> AbstractContextManager[Scene]:
-    """One reply fails every so many seconds."""
-
-    def strike(server: BrokenServer, over: threading.Event) -> None:
-        while not over.wait(seconds):
-            server.arm(Point.BEFORE_REPLY, Action.RAISE)
-
-    return struck(strike)
+def failing_each(every: int) -> AbstractContextManager[Scene]:
+    """One reply of so many fails."""
+    return struck(lambda server, _: server.arm(Point.BEFORE_REPLY, Action.RAISE, -1, every=every))
 
 
 def nothing(spec: Spec) -> AbstractContextManager[Scene]:

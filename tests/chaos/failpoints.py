@@ -5,6 +5,7 @@ SIGUSR2 ends it.
 """
 
 import enum
+import itertools
 import os
 import signal
 import threading
@@ -71,7 +72,8 @@ class Faults:
     """The faults of a process: at most one at a time.
 
     Args:
-        path: of the file that says which: a point, an action and how often, negative for without end.
+        path: of the file that says which: a point, an action, how often, negative for without end, and a number N:
+            the fault strikes the first of each N passes of its point.
     """
 
     def __init__(self, path: Path) -> None:
@@ -79,6 +81,7 @@ class Faults:
         self._point: Point | None = None
         self.action = Action.RAISE
         self._left = 0
+        self._passes = itertools.cycle([True])  # whether the fault strikes at the next pass
 
     def obey_signals(self) -> None:
         """Listens to SIGUSR1 and SIGUSR2."""
@@ -87,7 +90,7 @@ class Faults:
 
     def strikes(self, point: Point) -> bool:
         """Says whether the fault strikes here and now, and counts it."""
-        if point is not self._point or not self._left:
+        if point is not self._point or not self._left or not next(self._passes):
             return False
         self._left -= 1
         return True
@@ -98,8 +101,9 @@ class Faults:
             _ACTIONS[self.action]()
 
     def _arm(self) -> None:
-        point, action, times = self._path.read_text(encoding="utf-8").split()
+        point, action, times, every = self._path.read_text(encoding="utf-8").split()
         self._point, self.action, self._left = Point(point), Action(action), int(times)
+        self._passes = itertools.cycle([True, *[False] * (int(every) - 1)])
 
     def _disarm(self) -> None:
         self._left = 0

@@ -57,9 +57,9 @@ class BrokenServer:
         """Of the server."""
         return self.process.process.pid
 
-    def arm(self, point: Point, action: Action, times: int = 1) -> None:
-        """Makes a fault strike the next so many times; negative for without end."""
-        self.faults.write_text(f"{point.value} {action.value} {times}", encoding="utf-8")
+    def arm(self, point: Point, action: Action, times: int = 1, *, every: int = 1) -> None:
+        """Makes a fault strike so many times, negative for without end, and one pass of `every` passes of its point."""
+        self.faults.write_text(f"{point.value} {action.value} {times} {every}", encoding="utf-8")
         os.kill(self.pid, signal.SIGUSR1)
         time.sleep(_SIGNAL_SECONDS)
 
