@@ -30,8 +30,8 @@ class TranslationServiceStub:
     (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
     RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says which limit is reached. Retry after the
     trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC itself
-    refused a message of over 4 MiB: do not retry), UNAVAILABLE (loading, draining, or a lane is lost; safe to retry),
-    DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a request id).
+    refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry), UNAVAILABLE
+    (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a request id).
     """
 
     def __init__(self, channel):
@@ -82,8 +82,8 @@ class TranslationServiceServicer:
     (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
     RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says which limit is reached. Retry after the
     trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC itself
-    refused a message of over 4 MiB: do not retry), UNAVAILABLE (loading, draining, or a lane is lost; safe to retry),
-    DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a request id).
+    refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry), UNAVAILABLE
+    (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a request id).
     """
 
     def Translate(self, request, context):
@@ -123,8 +123,8 @@ class TranslationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DetectLanguages(self, request, context):
-        """Says which of the languages that this server translates from texts are in. Where it translates from one only, that is
-        the answer to all. A server without its extra for detection answers FAILED_PRECONDITION where there are several.
+        """Says of each text in which language it is, among those that this server translates from. If there is only one, that is
+        the answer for every text. If there are several, a server without its extra for detection answers FAILED_PRECONDITION.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -192,8 +192,8 @@ class TranslationService:
     (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
     RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says which limit is reached. Retry after the
     trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC itself
-    refused a message of over 4 MiB: do not retry), UNAVAILABLE (loading, draining, or a lane is lost; safe to retry),
-    DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a request id).
+    refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry), UNAVAILABLE
+    (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a request id).
     """
 
     @staticmethod

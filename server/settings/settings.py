@@ -91,8 +91,8 @@ class Settings:
     max_rows: int = _setting(128, "rows of one lane's batch; a sentence takes beam_size of them", low=1, high=4096)
     bulk_share: float = _setting(
         0.75,
-        "part of a lane's rows and caches that bulk calls take while nobody else calls; the rest waits for the next"
-        " caller. 1 for a server that answers bulk calls alone",
+        "part of a lane's rows and caches that the background (bulk calls, floods) takes while there is no foreground;"
+        " the rest waits for the next caller. 1 for a server that answers bulk calls alone",
         low=0.1,
         high=1,
     )

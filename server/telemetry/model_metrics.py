@@ -52,7 +52,7 @@ class EngineLoad:
 
 
 _GAUGES = (
-    ("babelserve_queue_depth", "Sentences that wait for a row of a batch."),
+    ("babelserve_queue_depth", "Sentences that wait in the queue."),
     ("babelserve_queue_tokens", "Source tokens of the waiting sentences."),
     ("babelserve_lane_rows", "Rows (beams of sentences) that all lanes can hold."),
     ("babelserve_lane_rows_used", "Rows that are taken."),
@@ -117,7 +117,7 @@ class EngineFamilies:
             "request_source_tokens", "Source tokens of one well-formed call, without ends of sentences.", _TOKENS
         )
         self.queue_duration_seconds = new.histogram(
-            "queue_duration_seconds", "Wait of a sentence for a row of a batch.", _QUEUE_SECONDS
+            "queue_duration_seconds", "Wait of a sentence in the queue, until it enters a batch.", _QUEUE_SECONDS
         )
         self.encode_duration_seconds = new.histogram(
             "encode_duration_seconds", "One run of the encoder.", _STEP_SECONDS

@@ -64,7 +64,7 @@ class TranslationFamilies:
         )
         self.repeated_sentences = new.counter(
             "repeated_sentences",
-            "Sentences translated once more, as a part, a number or a term was not in the translation.",
+            "Second searches for a sentence, as a part, a number or a term was not in its translation.",
         )
 
 

@@ -65,7 +65,7 @@ class Job:
         self.growing: dict[Future[Result], Submitted] | None = None
         self.held = contextlib.ExitStack()
         self._parts = parts  # in the order of their places
-        self._second: dict[int, list[Future[Result]]] = {}  # of second legs and second attempts, by text
+        self._second: dict[int, list[Future[Result]]] = {}  # of second legs and second searches, by text
         self._relays: dict[Place, Relay] = {}
         self._deadline = deadline
         self._arrived = arrived
@@ -121,7 +121,7 @@ class Job:
                     yield Place(part.place.text, told)
 
     async def _done(self) -> AsyncIterator[Submitted]:
-        """Yields every submitted sentence when it is done, those of second legs and second attempts included."""
+        """Yields every submitted sentence when it is done, those of second legs and second searches included."""
         for index, part in enumerate(self._parts):
             self._watch(part)
             await pause_after(index)
