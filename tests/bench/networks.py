@@ -5,10 +5,11 @@
 
 For each bundle it starts a server and measures, one network after the other: BLEU and chrF of its answers with 95 %
 intervals (bootstrap over sentences), by domain and by the length of the source; target tokens a second while many
-requests wait; the median time of a sentence alone; p95 of Poisson arrivals at 80 % of what it can do; peak memory. The
-figures are kept in `--output`, so that the table can grow: a network whose figures are there with the same variant and
-beam size is not measured again. Nothing else should run beside it.
+requests wait; the median time of a sentence alone; p95 of Poisson arrivals at 80 % of what it can do; peak memory. Then
+it measures steps without a server. The figures are kept in `--output`, so that the table can grow: a network whose
+figures are there with the same variant and beam size is not measured again. Nothing else should run beside it.
 
+`--pictures` draws quality against speed, quality by length, and the time of steps by their position.
 `--trained` adds how fast each learned: a list of objects with `key`, the name given here, and any of
 `tokens_per_second_alone`, `steps` and `target_tokens`.
 """
@@ -39,6 +40,8 @@ from server.bundle.manifest import Manifest
 from tests.acceptance.calls import open_stub
 from tests.bench.callers import Callers
 from tests.bench.machine import describe_machine, versions
+from tests.bench.network_pictures import draw
+from tests.bench.network_steps import step_times
 from tests.bench.servers import our_server
 from tests.bench.statistics import percentiles
 from tests.bench.systems import Settings
@@ -78,6 +81,8 @@ def compare(arguments: argparse.Namespace, domains: dict[str, Pairs]) -> None:
             arguments.output.write_text(f"{json.dumps(document, indent=1)}\n", encoding="utf-8")
     trained = json.loads(arguments.trained.read_text(encoding="utf-8")) if arguments.trained else []
     print("\n\n".join(tables(document["networks"], {each["key"]: each for each in trained})))
+    if arguments.pictures:
+        draw(document["networks"], arguments.pictures)
 
 
 def is_measured(found: dict[str, Any] | None, variant: str, beam_size: int) -> bool:
@@ -108,6 +113,7 @@ def measure(path: Path, domains: dict[str, Pairs], arguments: argparse.Namespace
         found["p95 ms at 80 % load"] = callers.open(_LOAD * capacity, arguments.seconds)["p95 ms"][0]
         callers.close()
     found["peak MB"] = server.peak_bytes / 1e6
+    found["step us by position"] = step_times(open_bundle(path, arguments.variant), arguments.variant)
     texts = iter([answer.text for answer in answers])
     found["domains"] = {name: score(pairs, [next(texts) for _ in pairs]) for name, pairs in domains.items()}
     return found
@@ -240,6 +246,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--alone", type=int, default=100, help="sentences that are sent alone (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=20, help="of each load (default: %(default)g)")
     parser.add_argument("--output", type=Path, default=Path("build/bench/networks.json"), help="default: %(default)s")
+    parser.add_argument("--pictures", type=Path, metavar="DIR", help="draws the figures there")
 
 
 def _named(text: str) -> tuple[str, str]:
