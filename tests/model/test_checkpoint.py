@@ -1,5 +1,6 @@
 import dataclasses
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from model.checkpoint import Checkpoint, average_weights, load_checkpoint, save_
 from model.config import TransformerConfig
 from model.one_pass import OnePass
 from model.transformer import Transformer
+from tests.expanding import expanding, small_model
 
 CONFIG = TransformerConfig(vocab_size=20, d_model=16, num_heads=2, encoder_layers=1, decoder_layers=1, ffn_dim=8)
 
@@ -17,7 +19,7 @@ CONFIG = TransformerConfig(vocab_size=20, d_model=16, num_heads=2, encoder_layer
 def make(seed: int = 0) -> Checkpoint:
     torch.manual_seed(seed)
     weights = Transformer(CONFIG).state_dict()
-    return Checkpoint(config=CONFIG, weights=weights, tokenizer=b"\x00pieces", facts={"name": "x", "steps": 3})
+    return Checkpoint(config=CONFIG, weights=weights, tokenizer=small_model(), facts={"name": "x", "steps": 3})
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -49,7 +51,7 @@ def test_a_model_of_half_precision_weights_is_float32_and_evaluates() -> None:
 def test_a_checkpoint_finds_its_family_and_is_no_model_of_another(tmp_path: Path) -> None:
     config = dataclasses.replace(CONFIG, family="one_pass")
     weights = OnePass(config).state_dict()
-    save_checkpoint(tmp_path / "a.pt", Checkpoint(config=config, weights=weights, tokenizer=b"x"))
+    save_checkpoint(tmp_path / "a.pt", Checkpoint(config=config, weights=weights, tokenizer=small_model()))
 
     loaded = load_checkpoint(tmp_path / "a.pt")
 
@@ -85,6 +87,55 @@ def test_another_torch_file_is_refused(tmp_path: Path, foreign: object) -> None:
 
     with pytest.raises(ValueError, match=r"a\.pt is not a babelserve checkpoint"):
         load_checkpoint(tmp_path / "a.pt")
+
+
+def doubled() -> list[Any]:
+    found: list[Any] = []
+    for _ in range(60):
+        found = [found, found]
+    return found
+
+
+EMBEDDING = "embedding.tokens.weight"
+# What is changed of a checkpoint, and what is told of it.
+HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
+    "facts without end": ({"facts": {"x": doubled()}}, "facts must have at most 10000 parts"),
+    "facts by numbers": ({"facts": {5: 1}}, "facts must have texts for names, not 5"),
+    "a tensor as a fact": ({"facts": {"x": torch.ones(2)}}, "facts must be plain values, not Tensor"),
+    "a long fact": ({"facts": {"x": "y" * 10_001}}, "facts must have texts of at most 10000 characters, not 10001"),
+    "half a character": ({"facts": {"x": "\ud800"}}, "surrogates not allowed"),
+    "no vocabulary": ({"tokenizer": b"text"}, "is no SentencePiece model"),
+    "a vocabulary that expands": ({"tokenizer": expanding(65)}, "writes 65 bytes in place of a character"),
+    "a fraction as a size": ({"config": dataclasses.asdict(CONFIG) | {"d_model": 16.0}}, "d_model must be in 1"),
+    "a truth as a size": ({"config": dataclasses.asdict(CONFIG) | {"encoder_layers": True}}, "encoder_layers must be"),
+    "a fraction as an id": ({"config": dataclasses.asdict(CONFIG) | {"pad_id": 0.0}}, "pad_id must be in 0"),
+    "one number as many": ({EMBEDDING: torch.ones(1).expand(2**40)}, f"'{EMBEDDING}' has NaN or infinity, or is no"),
+    "other numbers": ({EMBEDDING: torch.ones(20, 16).bfloat16()}, f"'{EMBEDDING}' has NaN or infinity, or is no"),
+    "another shape": ({EMBEDDING: torch.ones(16, 20)}, rf"'{EMBEDDING}' is \[16, 20\], and must be \[20, 16\]"),
+    "one weight more": ({"x\x1b": torch.ones(1)}, r"'x\\x1b' is \[1\], and must be nothing"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_does_not_fit_together_is_refused(tmp_path: Path, name: str) -> None:
+    changes, fault = HOSTILE[name]
+    whole = document(weights=make().weights, tokenizer=small_model())
+    own = {key: value for key, value in changes.items() if key in whole}
+    whole |= own | {"weights": whole["weights"] | {key: changes[key] for key in changes.keys() - own.keys()}}
+    torch.save(whole, tmp_path / "a.pt")
+
+    with pytest.raises(ValueError, match=rf"a\.pt .*{fault}"):
+        load_checkpoint(tmp_path / "a.pt")
+
+
+def test_a_packed_archive_is_refused(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "a.pt", make())
+    with zipfile.ZipFile(tmp_path / "a.pt") as plain, zipfile.ZipFile(tmp_path / "b.pt", "w", 8) as packed:
+        for each in plain.infolist():
+            packed.writestr(each.filename, plain.read(each))
+
+    with pytest.raises(ValueError, match=r"b\.pt is not a babelserve checkpoint: '.*' is packed"):
+        load_checkpoint(tmp_path / "b.pt")
 
 
 def test_a_cut_file_is_refused(tmp_path: Path) -> None:
