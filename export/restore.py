@@ -33,6 +33,8 @@ from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.graphs import ENCODER_FILE, ONE_PASS_FILE, PLAIN_STEP, WEIGHTS_FILE
 from server.bundle.manifest import TOKENIZER_FILE
 
+_MOST_INLINE_BYTES = 1 << 20  # of weights that are in the graphs; a network of 256 layers has less
+
 
 def main() -> None:
     """Entry point; exit code 1 for a damaged bundle or other weights, 2 for a bundle that has no checkpoint."""
@@ -75,6 +77,7 @@ def restore_checkpoint(directory: Path) -> Checkpoint:
         config = TransformerConfig(**facts["recipe"]["model"])
         if config.family == "recurrent":  # whose graphs have the gates of both directions in one tensor
             raise ValueError(f"{directory} is of the family {config.family}, which cannot be restored")
+        _check_size(config, bundle)
         model = FAMILIES[config.family].network(config)
         _fill(model, bundle)
     except (KeyError, TypeError) as error:
@@ -84,6 +87,16 @@ def restore_checkpoint(directory: Path) -> Checkpoint:
         if weights_hash(weights) == expected:
             return Checkpoint(config=model.config, weights=weights, tokenizer=bundle.read(TOKENIZER_FILE), facts=facts)
     raise VerificationError(f"{directory} has other weights than the checkpoint that its manifest names")
+
+
+def _check_size(config: TransformerConfig, bundle: Bundle) -> None:
+    """Raises ValueError if a network cannot be that of a bundle, whose weights are fewer: it might take all memory."""
+    with torch.device("meta"):  # the network without its numbers
+        network = FAMILIES[config.family].network(config)
+    num_bytes = 4 * sum(weight.numel() for weight in network.state_dict().values())
+    there = len(bundle.read(f"{EXACT}/{WEIGHTS_FILE}"))
+    if num_bytes > 2 * there + _MOST_INLINE_BYTES:
+        raise ValueError(f"{bundle.directory} has {there} bytes of weights, and the network of its recipe {num_bytes}")
 
 
 def _fill(model: Network, bundle: Bundle) -> None:
