@@ -29,12 +29,13 @@ from server.bundle.languages import LanguagePair
 from server.bundle.manifest import MANIFEST_FILE, REVISION, SEAL_FILE, Manifest, seal
 from server.bundle.tokenizer import Tokenizer
 from server.runtime.runner import open_runner
+from server.telemetry.stderr import muted_native_code
 
 
 def main() -> None:
     """Entry point; exit code 2 for what cannot be read."""
     arguments = parse(build_parser())
-    with endings("babelserve-probe", arguments.bundle):
+    with muted_native_code(), endings("babelserve-probe", arguments.bundle):
         bundle = open_bundle(arguments.bundle)
         pair = bundle.manifest.golden_pair
         sentences = own_sentences(pair.source)

@@ -4,6 +4,7 @@ Exit codes: 0 every row is translated; 1 every row is written, and some have err
 go on, and goes on when it is started again.
 """
 
+import logging
 import sys
 import time
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from server.bulk.command import build_parser, read_job, read_model_settings
 from server.bulk.job import Job, Shard
 from server.bulk.worker import Done, Worker
 from server.errors import StartupError, TranslationError
-from server.telemetry.stderr import in_one_line, tell
+from server.telemetry.stderr import OneLineHandler, in_one_line, muted_native_code, tell
 
 _FAILED, _CANNOT_START, _CANNOT_GO_ON = 1, 2, 3
 
@@ -22,9 +23,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     cut = words.index("--") if "--" in words else len(words)
     options = build_parser().parse_args(words[:cut])
+    logging.basicConfig(handlers=[OneLineHandler()], level=logging.WARNING)
     try:
-        job = read_job(options, read_model_settings(words[cut + 1 :]))
-        code = _run(job, job.plan(), options.ray_workers)
+        with muted_native_code():
+            job = read_job(options, read_model_settings(words[cut + 1 :]))
+            code = _run(job, job.plan(), options.ray_workers)
     except StartupError as error:
         for fault in error.faults:
             tell(f"babelserve-bulk: {in_one_line(fault)}")

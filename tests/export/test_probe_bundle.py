@@ -11,6 +11,7 @@ from export.subject import DevSet
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.manifest import MANIFEST_FILE, REVISION, seal_manifest
 from server.bundle.masking import Masking
+from tests.chaos.hostile_bundles import BUNDLES
 
 
 @pytest.fixture
@@ -62,6 +63,22 @@ def test_what_is_no_bundle_is_refused(
         run(monkeypatch, tmp_path / name)
 
     assert name in capsys.readouterr().err
+
+
+def test_a_network_that_fails_is_told_in_one_line(
+    copied: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    BUNDLES["failing"](copied)
+    before = (copied / MANIFEST_FILE).read_bytes()
+
+    with pytest.raises(SystemExit) as caught:
+        run(monkeypatch, copied)
+
+    *_, told = capfd.readouterr().err.rstrip("\n").split("\n")
+    assert caught.value.code == 1
+    assert told.startswith(f"babelserve-probe: {copied} was not written: translation failed: ")
+    assert told.isprintable()
+    assert (copied / MANIFEST_FILE).read_bytes() == before
 
 
 def test_references_say_how_sure_a_model_is(
