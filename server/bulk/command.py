@@ -1,6 +1,7 @@
 """The flags of `babelserve-bulk`."""
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
@@ -8,10 +9,13 @@ import shtab
 from google.protobuf import json_format
 
 from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest
+from server.bulk.cell import encoded
 from server.bulk.job import FORMATS, Job
 from server.errors import SettingsError
 from server.settings.command_line import read_settings
 from server.settings.settings import Settings
+
+_COLUMN = re.compile(r"[1-9][0-9]{0,8}")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -66,8 +70,11 @@ def read_job(options: argparse.Namespace, settings: Settings) -> Job:
     if options.ray_workers < 0:
         faults.append(f"--ray-workers: must be at least 0, not {options.ray_workers}")
     form = min(forms)
-    if form == "tsv" and not (options.column.isdecimal() and int(options.column)):
-        faults.append(f"--column: must be a number from 1 for TSV, not {options.column!r}")
+    if form == "tsv" and not _COLUMN.fullmatch(options.column):
+        faults.append(f"--column: must be a number from 1 for TSV, not {options.column!r:.40}")
+    for name in ("column", "into"):
+        if encoded(value := getattr(options, name)).error:
+            faults.append(f"--{name}: must be valid Unicode, not {value!r:.40}")
     request = TranslateRequest(decoding=DecodingOptions(with_scores=False))  # rows have none, and they cost steps time
     try:
         json_format.Parse(options.options, request)

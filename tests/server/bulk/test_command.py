@@ -42,6 +42,8 @@ def test_options_are_those_of_a_request() -> None:
         (["a.txt", "b.tsv"], "--format: must be given"),
         (["a.tsv"], "--column: must be a number from 1 for TSV, not 'text'"),
         (["a.tsv", "--column", "0"], "--column: must be a number from 1 for TSV, not '0'"),
+        (["a.tsv", "--column", "9" * 5000], "--column: must be a number from 1 for TSV, not '999"),
+        (["a.jsonl", "--into", "\udcff"], r"--into: must be valid Unicode, not '\udcff'"),
         (["a.txt", "--shard-kib", "0"], "--shard-kib: must be at least 1, not 0"),
         (["a.txt", "--ray-workers", "-1"], "--ray-workers: must be at least 0, not -1"),
         (["a.txt", "--options", '{"nothing": 1}'], "--options: "),
