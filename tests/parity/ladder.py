@@ -21,7 +21,7 @@ from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import running_server
 from tests.parity.test_continuous_batching import Ids, Stepper, best
 
-_NUM_SENTENCES = 320
+_NUM_SENTENCES = 120  # three requests of `_BATCH`; a batch of 64 rows is full with 16 of them in beams of four
 _CAPTIONS = Path(__file__).parents[1] / "data" / "multi30k_val.en.gz"
 _BATCH = 40  # sentences that torch translates at once
 
