@@ -13,7 +13,7 @@ import shtab
 
 from babelserve.answers import BoundedChannel, answer
 from babelserve.channel import call_metadata
-from babelserve.connection import Parser, add_version_flag, parse, positive_float, read_key
+from babelserve.connection import Parser, add_version_flag, parse, read_key, seconds_of_a_call
 from babelserve.errors import ServerFailed, TranslationError, Unavailable, from_rpc_error
 from babelserve.proxies import proxy_options, with_proxy
 from babelserve.terminal import in_one_line
@@ -98,7 +98,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--api-key-file", type=Path, required=True, metavar="FILE", help="file that holds an admin key")
     parser.add_argument(
         "--deadline",
-        type=positive_float,
+        type=seconds_of_a_call,
         default=_DEADLINE_SECONDS,
         metavar="SECONDS",
         help="longest wait (default: %(default)g)",

@@ -10,13 +10,16 @@ from babelserve.channel import TlsOptions, call_metadata
 from babelserve.client import DEFAULT_DEADLINE_SECONDS, Client
 from babelserve.terminal import in_one_line
 
+_MOST_SECONDS = 1e9  # 30 years; gRPC takes an instant after 300 years for one in the past
+_MAX_KEY_BYTES = 4096  # half of what gRPC takes of all headers of a call
+
 
 def add_connection_flags(parser: argparse.ArgumentParser) -> None:
     """Adds all but the address itself, whose flag each command names: `--deadline`, `--api-key-file`, TLS, health."""
     add = parser.add_argument
     add(
         "--deadline",
-        type=positive_float,
+        type=seconds_of_a_call,
         default=DEFAULT_DEADLINE_SECONDS,
         metavar="SECONDS",
         help="longest wait for one batch of texts (default: %(default)g)",
@@ -91,7 +94,11 @@ def connect(address: str, arguments: argparse.Namespace, *, max_attempts: int) -
 def read_key(file: Path) -> str:
     """Returns the key that the file of `--api-key-file` holds, and nothing else. Raises OSError, ValueError."""
     try:
-        key = file.read_text(encoding="utf-8").strip()
+        with file.open("rb") as opened:
+            data = opened.read(_MAX_KEY_BYTES + 1)
+        if len(data) > _MAX_KEY_BYTES:
+            raise ValueError(f"it has more than {_MAX_KEY_BYTES} bytes")
+        key = data.decode().strip()
         call_metadata(key)
     except OSError as error:
         raise OSError(f"--api-key-file: {file} cannot be read: {error.strerror}") from error
@@ -100,11 +107,11 @@ def read_key(file: Path) -> str:
     return key
 
 
-def positive_float(text: str) -> float:
-    """Reads a number over 0, for `argparse`."""
+def seconds_of_a_call(text: str) -> float:
+    """Reads how long a call may take, for `argparse`."""
     value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be over 0, not {text}")
+    if not 0 < value <= _MOST_SECONDS:
+        raise argparse.ArgumentTypeError(f"must be over 0 and at most {_MOST_SECONDS:g} seconds, not {text}")
     return value
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 from tqdm import tqdm
@@ -13,6 +14,10 @@ from babelserve.journal import Journal
 from babelserve.lines import MAX_TEXT_BYTES, Line, TranslatedLine
 from babelserve.outputs import UsageError
 
+# Of a file, which is held in memory, and so is the one that is written. With half of it, books with many pictures would
+# be refused. With twice as much, a file could take more than a gigabyte.
+_MAX_FILE_BYTES = 128 * 2**20
+
 _Translate = Callable[[Iterator[Line]], Iterator[list[TranslatedLine]]]
 
 
@@ -23,9 +28,12 @@ def read_document(format_name: str, path: Path | None) -> Document:
         UsageError: it is not of that format, or damaged, or too large.
         OSError: it cannot be read.
     """
-    data = path.read_bytes() if path else sys.stdin.buffer.read()
+    with path.open("rb") if path else nullcontext(sys.stdin.buffer) as file:
+        data = file.read(_MAX_FILE_BYTES + 1)
     if data.startswith(GZIP_MAGIC):
         raise UsageError(f"{path or 'standard input'} is gzip: unpack it first")
+    if len(data) > _MAX_FILE_BYTES:
+        raise UsageError(f"{path or 'standard input'} has more than {_MAX_FILE_BYTES} bytes, the limit of --format")
     try:
         return READERS[format_name](data)
     except BadFile as error:

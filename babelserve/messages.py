@@ -136,6 +136,7 @@ class TranslateOptions(TypedDict, total=False):
 
 
 _OPTION_TYPES: dict[str, type] = {name: get_args(hint)[0] for name, hint in get_type_hints(TranslateOptions).items()}
+_MOST_NUMBER, _MOST_SEED = 2**32 - 1, 2**64 - 1  # that the fields of numbers can carry
 _LISTS = ("suppress", "target_prefixes", "ignored_tags", "splitting_tags", "non_splitting_tags")
 _ACCEPTED: dict[type, tuple[type, str]] = {  # for each such type; numpy's numbers are numbers, too
     bool: (bool, "True or False"),
@@ -228,6 +229,10 @@ def _check_options(options: TranslateOptions) -> None:
         accepted, said = _ACCEPTED[declared]
         if isinstance(value, bool) != (declared is bool) or not isinstance(value, accepted):
             raise TypeError(f"{name} must be {said}, not {type(value).__name__}")
+        # Protobuf would not say which field a number does not fit.
+        most = _MOST_SEED if name == "sampling_seed" else _MOST_NUMBER
+        if declared is int and isinstance(value, numbers.Integral) and not 0 <= int(value) <= most:
+            raise InvalidRequest(f"{name} must be from 0 to {most}, not {value}")
 
 
 def translate_result(response: translation_pb2.TranslateResponse, num_texts: int) -> TranslateResult:

@@ -2,6 +2,7 @@
 
 import grpc
 
+from babelserve.errors import ServerFailed
 from babelserve.results import (
     DetectedLanguage,
     FinishReason,
@@ -57,7 +58,7 @@ def read_route(
 
 
 def read_sentence(message: translation_pb2.Sentence) -> Sentence:
-    """Reads a sentence."""
+    """Reads a sentence. Raises ServerFailed if its search is no tree."""
     return Sentence(
         source_text=message.source_text,
         text=message.text,
@@ -75,13 +76,16 @@ def read_sentence(message: translation_pb2.Sentence) -> Sentence:
         tokens=read_tokens(message),
         terms=read_terms(message),
         confidence=message.confidence if message.HasField("confidence") else None,
-        search=tuple(map(_read_node, message.search)),
+        search=tuple(_read_node(index, node) for index, node in enumerate(message.search)),
     )
 
 
-def _read_node(message: translation_pb2.SearchNode) -> SearchNode:
+def _read_node(index: int, message: translation_pb2.SearchNode) -> SearchNode:
+    parent = message.parent if message.HasField("parent") else None
+    if parent is not None and parent >= index:  # whoever went from parent to parent might never come to an end
+        raise ServerFailed(f"the server answered with node {index} of a search behind node {parent}, not one before it")
     return SearchNode(
-        parent=message.parent if message.HasField("parent") else None,
+        parent=parent,
         text=message.text,
         log_prob=message.log_prob,
         score=message.score if message.HasField("score") else None,

@@ -22,6 +22,9 @@ _PLACES = {
     Placement.BY_POSITION: "about where the source has it",
     Placement.MISSING: "may be wrong or missing",
 }
+# Hypotheses of a sentence that are listed, of which most searches have some dozens. With half of it, some would be left
+# out that wide beams find. With twice as many, hypotheses as long as an answer may be would take twice the memory.
+_MOST_LISTED = 100
 _HEADS = """Words light up by the model's attention: the mean of the heads that show best which words belong together.
 A server does not send single heads; <code>babelserve-evaluate --heads</code> measures each head of a model."""
 
@@ -150,8 +153,10 @@ def _search(sentence: Sentence) -> str:
     rows = [
         f"<tr{' class=p' if nodes[index].is_chosen else ''}><td>{shown_number(score)}</td>"
         f"<td>{escape(said(nodes, index))}</td><td>{_ENDS.get(nodes[index].finish_reason, '')}</td></tr>"
-        for score, index in sorted(ended, key=lambda each: -each[0])
+        for score, index in sorted(ended, key=lambda each: -each[0])[:_MOST_LISTED]
     ]
+    if len(ended) > _MOST_LISTED:
+        rows.append(f"<tr><td></td><td>and {len(ended) - _MOST_LISTED} more with lower scores</td><td></td></tr>")
     return f"""<details><summary>How it was found: {len(nodes)} tokens tried, {len(ended)} ended translations</summary>
 <p class="dim">Each line is a beginning that the search went on with; the bold one became the translation. The numbers
 are sums of log-probabilities, at the end the score. A + belongs to the word before it.</p>

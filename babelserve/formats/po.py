@@ -27,11 +27,16 @@ _TO_ESCAPE = {ord(char): f"\\{letter}" for letter, char in _ESCAPES.items()} | {
 
 @dataclass(slots=True)
 class _Field:
-    """The string behind a keyword: its range in the file, from the first quote to the last, and its value."""
+    """The string behind a keyword: its range in the file, from the first quote to the last, and its lines."""
 
     begin: int
     end: int
-    value: str
+    lines: list[str]
+
+    @property
+    def value(self) -> str:
+        """The string. Lines that are put together one by one would take quadratic time."""
+        return "".join(self.lines)
 
 
 def read_po(data: bytes) -> Document:
@@ -68,11 +73,11 @@ def _entries(text: str) -> Iterator[dict[str, _Field]]:
             ):
                 yield entry
                 entry = {}
-            last = _Field(shift + found.start(2) - 1, shift + found.end(2) + 1, _unescaped(found[2]))
+            last = _Field(shift + found.start(2) - 1, shift + found.end(2) + 1, [_unescaped(found[2])])
             entry[found[1]] = last
         elif last and (found := _MORE.match(line[0])):
             last.end = shift + found.end(1) + 1
-            last.value += _unescaped(found[1])
+            last.lines.append(_unescaped(found[1]))
         else:
             raise BadFile(f"is no PO file: line {number} belongs to no entry")
     yield entry

@@ -191,4 +191,4 @@ def test_a_deadline_that_is_none_is_wrong_usage(seconds: str, capsys: pytest.Cap
         main(["--api-key-file", "x", "--deadline", seconds, "list"])
 
     assert caught.value.code == 2
-    assert f"argument --deadline: must be over 0, not {seconds}" in capsys.readouterr().err
+    assert f"argument --deadline: must be over 0 and at most 1e+09 seconds, not {seconds}" in capsys.readouterr().err

@@ -94,6 +94,7 @@ def test_a_server_that_fails_is_told_by_code_and_request(server: ScriptedServer)
         (["--input", "x", "text"], "not both"),
         (["--tls-key", "x", "text"], "together"),
         (["--tls-ca", "/nonexistent", "text"], "No such file"),
+        (["--api-key-file", "/dev/zero", "text"], "/dev/zero must hold the key alone: it has more than 4096 bytes"),
     ],
 )
 def test_wrong_usage_says_what_is_wrong(
@@ -103,7 +104,10 @@ def test_wrong_usage_says_what_is_wrong(
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["--batch-lines", "0"], ["--in-flight", "x"], ["--deadline", "nan"], ["--what"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--batch-lines", "0"], ["--in-flight", "x"], ["--deadline", "nan"], ["--deadline", "1e10"], ["--what"]],
+)
 def test_flags_out_of_range_are_wrong_usage(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)

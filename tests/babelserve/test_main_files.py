@@ -129,6 +129,12 @@ def test_bad_files_are_refused_in_one_line(
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
+def test_a_file_without_an_end_is_refused(dead_address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--address", dead_address, "--format", "text", "--input", "/dev/zero"]) == 2
+    expected = "babelserve-translate: /dev/zero has more than 134217728 bytes, the limit of --format\n"
+    assert capsys.readouterr().err == expected
+
+
 @pytest.mark.parametrize("flags", [["text"], ["--json"]])
 def test_texts_and_facts_do_not_go_with_a_format(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--format", "po", *flags]) == 2

@@ -98,8 +98,10 @@ def test_what_protobuf_cannot_carry_is_an_invalid_request(client: Client, servic
         client.translate(["a", "b\udcff"], target="de")
     with pytest.raises(InvalidRequest, match=r"target is not valid Unicode"):
         client.translate(["a"], target="d\udcff")
-    with pytest.raises(InvalidRequest, match="-1"):
+    with pytest.raises(InvalidRequest, match="beam_size must be from 0 to 4294967295, not -1"):
         client.translate(["a"], target="de", beam_size=-1)
+    with pytest.raises(InvalidRequest, match="sampling_seed must be from 0 to 18446744073709551615, not"):
+        client.translate(["a"], target="de", sampling_seed=2**64)
     with pytest.raises(InvalidRequest, match="priority must be one of high, normal, low"):
         client.translate(["a"], target="de", priority="urgent")
     with pytest.raises(InvalidRequest, match="formality must be one of less, more, prefer_less, prefer_more"):

@@ -1,3 +1,6 @@
+import pytest
+
+from babelserve.errors import ServerFailed
 from babelserve.results import FinishReason, Link, SearchNode, Token
 from babelserve.sentences import read_finish_reason, read_sentence, read_text_error
 from babelserve.terms import UsedTerm
@@ -47,6 +50,14 @@ def test_a_sentence_comes_with_all_that_its_message_has() -> None:
     )
     assert sentence.confidence == 0.0, "which is not the same as none"
     assert read_sentence(pb.Sentence()).confidence is None
+
+
+@pytest.mark.parametrize("parent", [1, 2])
+def test_a_node_stands_behind_its_parent(parent: int) -> None:
+    nodes = [pb.SearchNode(text="a"), pb.SearchNode(text="b", parent=parent, score=-1.0), pb.SearchNode(text="c")]
+
+    with pytest.raises(ServerFailed, match=f"node 1 of a search behind node {parent}, not one before it"):
+        read_sentence(pb.Sentence(search=nodes))
 
 
 def test_what_a_newer_server_says_is_no_failure() -> None:

@@ -9,7 +9,7 @@ import grpc
 
 from babelserve.explanation.page import page
 from babelserve.results import DetectedLanguage, FinishReason, Hypothesis, KeptPart, Placement, RouteLeg, TextError
-from tests.babelserve.explanation.sentences import Reader, line, sentence, token
+from tests.babelserve.explanation.sentences import Reader, line, node, sentence, token
 
 HOSTILE = "</p><script>alert(1)</script><img src=x onerror=alert(1)> & \"quoted\" 'so' ]]> <!-- \u202e"
 
@@ -109,3 +109,13 @@ def test_a_page_of_twenty_sentences_is_small() -> None:
     lines = [line(sentence(source_text=long, text=long, tokens=tokens, search=tuple(tree))) for _ in range(20)]
 
     assert len(page(lines, "de").encode()) < 500_000
+
+
+def test_a_table_has_a_bound() -> None:
+    ends = [node(number, "x", -1.0, score=-number) for number in range(149)]
+    shown = page([line(sentence(search=(node(None, "x", -1.0), *ends)))], "de")
+
+    assert shown.count("<tr><td>") == 101
+    assert "and 49 more with lower scores" in shown
+    assert ">-99.00<" in shown
+    assert ">-100.00</td>" not in shown
