@@ -40,7 +40,8 @@ def _made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path]
         folder = folder.parent
     with (folder / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        out = folder / name
+        out = folder / name / "bundle"  # alone in a folder: a test looks whether an export leaves anything beside it
+        out.parent.mkdir(exist_ok=True)
         return open_bundle(out) if out.exists() else make(out)
 
 
