@@ -7,12 +7,12 @@ but a folder without any is taken for a missing mount, and all stay.
 """
 
 import errno
-import itertools
+import heapq
 import logging
 import os
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 MAX_FILE_BYTES = 32 << 20  # half, and a TBX of 100,000 terms does not fit; twice that, and to refuse one takes 10 s
 MAX_GLOSSARIES = 100  # each has series of its own on the metrics page
 MAX_ALL_WORDS = 1_000_000  # of the sources of all glossaries; 500,000 terms of two words take about 260 MiB
-_MOST_FILES = 1000  # of the folder that are looked at
+_MOST_FAULTS = 20  # that are named at one look
 
 _Stamp = tuple[int, int, int, int]
 
@@ -47,37 +47,46 @@ class FoundFile:
     stamp: _Stamp
 
 
-def find_files(directory: Path) -> tuple[dict[str, FoundFile], list[str]]:
+def find_files(directory: Path, served: Collection[str] = ()) -> tuple[dict[str, FoundFile], list[str]]:
     """Finds the glossaries in the folder.
 
+    Args:
+        directory: the folder.
+        served: names of glossaries. Their files come first, so that they stay when there are too many others.
+
     Returns:
-        They, by name, and faults: files that are left out.
+        They, by name, and faults: files that are left out. Of many faults the last says how many more there are.
 
     Raises:
         OSError: the folder cannot be read.
     """
     with os.scandir(directory) as entries:
-        names = sorted(entry.name for entry in itertools.islice(entries, _MOST_FILES + 1))
+        files = [entry.name for entry in entries if not entry.name.startswith(".")]
+    strays = [file for file in files if not file.endswith(SUFFIXES)]
+    suffix_fault = f"no glossary: its name must end with one of {', '.join(SUFFIXES)}"
+    faults = [f"{directory}/{ascii(file)[1:-1]}: {suffix_fault}" for file in heapq.nsmallest(_MOST_FAULTS, strays)]
+    num_faults = len(strays)
     found: dict[str, FoundFile] = {}
-    faults = [f"{directory}: holds more than {_MOST_FILES} files; not all are looked at"] * (len(names) > _MOST_FILES)
-    for file in names:
+    for file in sorted(set(files) - set(strays), key=lambda file: (Path(file).stem not in served, file)):
         path = directory / file
-        if file.startswith("."):
-            continue
-        if fault := _name_fault(path, found):
-            faults.append(f"{directory}/{ascii(file)[1:-1]}: {fault}")
-            continue
+        fault = _name_fault(path, found)
         try:
-            found[path.stem] = FoundFile(path.stem, path, _stamp(path.stat()))
+            if not fault:
+                found[path.stem] = FoundFile(path.stem, path, _stamp(path.stat()))
+                continue
         except OSError as error:
-            if error.errno != errno.ENOENT or path.is_symlink():  # else it has gone meanwhile
-                faults.append(f"{path}: cannot be read: {error.strerror}")
+            if error.errno == errno.ENOENT and not path.is_symlink():  # it has gone meanwhile
+                continue
+            fault = f"cannot be read: {error.strerror}"
+        num_faults += 1
+        faults.append(f"{directory}/{ascii(file)[1:-1]}: {fault}")
+    del faults[_MOST_FAULTS:]
+    if num_faults > len(faults):
+        faults.append(f"{directory}: {num_faults - len(faults)} files more that are no glossaries")
     return found, faults
 
 
 def _name_fault(path: Path, found: Mapping[str, FoundFile]) -> str:
-    if path.suffix not in SUFFIXES:
-        return f"no glossary: its name must end with one of {', '.join(SUFFIXES)}"
     if not is_model_name(path.stem):
         return "no name of a glossary: letters, digits, '.', '_' and '-', at most 64"
     if path.stem in found:
@@ -152,7 +161,7 @@ class GlossaryFolder:
 
     def _look(self) -> dict[str, FoundFile]:
         try:
-            found, faults = find_files(self._directory)
+            found, faults = find_files(self._directory, self.served)
         except OSError as error:
             found, faults = {}, [f"{self._directory}: cannot be read: {error.strerror}"]
         if not found:

@@ -120,5 +120,7 @@ def _lines(content: bytes) -> Iterator[tuple[int, str]]:
         except UnicodeDecodeError as error:
             raise MalformedGlossary(f"line {line}: must be UTF-8, but byte {error.start + 1} is none") from None
         text = text.rstrip("\r\n")
+        if "\r" in text:  # an old program for the Mac has written it, and all rows are one line
+            raise MalformedGlossary(f"line {line}: must end with a line feed, but has a carriage return alone")
         if text.strip() and not text.startswith("#"):
             yield line, text

@@ -61,7 +61,7 @@ class _Reader:
         self._has_languages = languages is not None
         self._targets: dict[str, tuple[str, ...]] = {}
         self._open: list[str] = []
-        self._entry: dict[str, list[str]] = {}  # the terms of an entry, by language
+        self._entry: dict[str, dict[str, None]] = {}  # the terms of an entry, each once, by language
         self._code = ""
         self._term = ""
         self._is_forbidden = False
@@ -163,11 +163,11 @@ class _Reader:
     def _end_term(self) -> None:
         phrase = check_phrase(self._line, "a term", self._term)
         if not (self._is_forbidden and self._code == self._languages[1]):
-            self._entry.setdefault(self._code, []).append(phrase)
+            self._entry.setdefault(self._code, {})[phrase] = None
 
     def _end_entry(self) -> None:
         if len(self._languages) == 2:
-            source, target = (self._entry.get(code, []) for code in self._languages)
+            source, target = (self._entry.get(code, {}) for code in self._languages)
             if not target:
                 return
             for phrase in source:

@@ -347,13 +347,36 @@ def test_what_is_refused_leaves_no_file_open(folder: Folder) -> None:
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def test_no_more_than_a_thousand_files_are_looked_at(folder: Folder) -> None:
-    for index in range(1005):
+def test_what_is_served_stays_however_many_files_come(folder: Folder, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("m", "n"):
+        folder.write(f"{name}.tsv", GOOD)
+    folder.glossaries.load_all()
+    for index in range(1500):
         folder.write(f".{index}", b"")
+        folder.write(f"{index}.txt", b"")
+    for index in range(110):
+        folder.write(f"a{index:03}.tsv", b"")
 
-    found, faults = find_files(folder.directory)
+    assert folder.look(3) == {"m": 1, "n": 1}
+    folder.write("n.tsv", BETTER)
+    assert folder.look(3) == {"m": 1, "n": 2}
+    assert len(errors(caplog)) < 300
 
-    assert (found, faults) == ({}, [f"{folder.directory}: holds more than 1000 files; not all are looked at"])
+
+def test_of_many_faults_the_first_are_named(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(glossary_folder, "_MOST_FAULTS", 2)
+    for index in range(5):
+        folder.write(f"{index}.txt", b"")
+
+    suffix = "no glossary: its name must end with one of .tsv, .csv, .tbx"
+    assert find_files(folder.directory) == (
+        {},
+        [
+            f"{folder.directory}/0.txt: {suffix}",
+            f"{folder.directory}/1.txt: {suffix}",
+            f"{folder.directory}: 3 files more that are no glossaries",
+        ],
+    )
 
 
 def test_a_found_file_has_what_tells_it_from_others(folder: Folder) -> None:

@@ -89,6 +89,16 @@ def test_a_fault_is_told_with_its_line(content: str, message: str) -> None:
         read_rows(content.encode(), None, is_csv=False)
 
 
+@pytest.mark.parametrize("is_csv", [True, False])
+def test_lines_end_with_a_line_feed(is_csv: bool) -> None:
+    content = b"en,de\rdog,Hund\r" if is_csv else b"en\tde\rdog\tHund\r"
+
+    with pytest.raises(
+        MalformedGlossary, match=r"^line 1: must end with a line feed, but has a carriage return alone$"
+    ):
+        read_rows(content, None, is_csv=is_csv)
+
+
 @pytest.mark.parametrize("content", ['en,de\n"dog,Hund\ncat,Katze\n', 'en,de\n"do"g,Hund\n'])
 def test_a_lone_quote_ends_with_its_line(content: str) -> None:
     with pytest.raises(MalformedGlossary, match=r"^line 2: a cell that begins with a quote must end with one"):
