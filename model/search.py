@@ -106,8 +106,8 @@ class _Search:
         """Returns the 2W best beams that are one token longer; impossible ones, suppressed tokens, are left out."""
         top = log_probs.topk(min(2 * self.beam_size, log_probs.shape[-1]), dim=-1)
         extended = [
-            _Beam([*beam.ids, int(token)], beam.log_prob + float(value) - self._charge(beam.ids, int(token)))
-            for beam, values, tokens in zip(self.live, top.values, top.indices, strict=True)
+            _Beam([*beam.ids, token], beam.log_prob + value - self._charge(beam.ids, token))
+            for beam, values, tokens in zip(self.live, top.values.tolist(), top.indices.tolist(), strict=True)
             for value, token in zip(values, tokens, strict=True)
             if value > -math.inf
         ]

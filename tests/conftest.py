@@ -1,7 +1,9 @@
 """A tiny trained model and the bundle exported from it: real parts at a size that needs seconds."""
 
+import fcntl
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from export.bundle import export_bundle
 from export.subject import DevSet, subject_of
 from model.checkpoint import Checkpoint, load_checkpoint
 from model.transformer import Transformer
-from server.bundle.bundle import Bundle
+from server.bundle.bundle import Bundle, open_bundle
 from tests.captions import read_captions
 
 torch.set_num_threads(1)  # tiny tensors: a second thread only waits
@@ -29,6 +31,18 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
         reason = report.longreprtext.splitlines()[-8:]
         sys.stderr.write("\n".join(["", f"{report.nodeid} failed ({report.when}):", *reason, ""]))
+
+
+def _made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], Bundle]) -> Bundle:
+    """Has one process make a bundle for all processes of a run; the others wait for it. No test changes it."""
+    folder = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # each of these processes has a folder in that of the run
+        folder = folder.parent
+    with (folder / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        out = folder / name / "bundle"  # alone in a folder: a test looks whether an export leaves anything beside it
+        out.parent.mkdir(exist_ok=True)
+        return open_bundle(out) if out.exists() else make(out)
 
 
 @pytest.fixture(scope="session")
@@ -52,10 +66,11 @@ def tiny_model(tiny_checkpoint: Checkpoint) -> Transformer:
 @pytest.fixture(scope="session")
 def tiny_bundle(tiny_checkpoint: Checkpoint, dev_set: DevSet, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """All variants of `tiny_checkpoint`, exported and proven."""
-    out = tmp_path_factory.mktemp("bundles") / "tiny"
-    return export_bundle(  # max_bleu_loss: learnt by heart, so it is very sharp
-        subject_of(tiny_checkpoint), out, dev_set, version="0", max_bleu_loss=3.0
-    )
+
+    def make(out: Path) -> Bundle:  # max_bleu_loss: learnt by heart, so it is very sharp
+        return export_bundle(subject_of(tiny_checkpoint), out, dev_set, version="0", max_bleu_loss=3.0)
+
+    return _made_once(tmp_path_factory, "tiny-bundle", make)
 
 
 @pytest.fixture(scope="session")
@@ -69,11 +84,13 @@ def one_pass_bundle(
     one_pass_checkpoint: Checkpoint, dev_set: DevSet, tmp_path_factory: pytest.TempPathFactory
 ) -> Bundle:
     """All variants of `one_pass_checkpoint` that there are, exported and proven."""
-    out = tmp_path_factory.mktemp("bundles") / "one-pass"
-    variants = ("cpu-fp32", "cpu-int8")
-    return export_bundle(
-        subject_of(one_pass_checkpoint), out, dev_set, version="0", variants=variants, max_bleu_loss=3.0
-    )
+
+    def make(out: Path) -> Bundle:
+        variants = ("cpu-fp32", "cpu-int8")
+        subject = subject_of(one_pass_checkpoint)
+        return export_bundle(subject, out, dev_set, version="0", variants=variants, max_bleu_loss=3.0)
+
+    return _made_once(tmp_path_factory, "one-pass-bundle", make)
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,9 @@ from server.web.connection import Connection
 # connections meet one that has just been closed. Twice, and idle connections keep places for longer.
 _KEEP_ALIVE_SECONDS = 75
 _BACKLOG = 1024
+# At the end, until requests that have come are read. Half, and a busy server does not read them; twice, and each stop
+# takes longer.
+_LAST_REQUESTS_SECONDS = 0.1
 _LAST_SECONDS = 1.0  # for the answers of calls that were cut off
 
 
@@ -32,6 +35,16 @@ class _Server(uvicorn.Server):
         """Tells that it has started."""
         await super().startup(sockets)
         self.has_started.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listens no more, and a moment later closes the connections whose callers wait for nothing.
+
+        A caller may have connected and sent a request just before. The moment lets the request be read and answered.
+        """
+        for server in self.servers:
+            server.close()
+        await asyncio.sleep(_LAST_REQUESTS_SECONDS)
+        await super().shutdown(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -33,7 +33,7 @@ _SLACK_SECONDS = 0.025  # where calm is a few milliseconds, a body of 8 MiB that
 async def attacked(options: Options) -> list[Check]:
     """Measures calm, then each attack, and what is left when all have gone."""
     [port] = free_ports(1)
-    seconds = float(options.count(8, 2))
+    seconds = float(options.count(8, 1))
     checks: list[Check] = []
     with broken_server(flags=["--http-port", str(port)]) as server:
         checks += await _shapes_are_refused(server, port)

@@ -1,6 +1,7 @@
 """Every block of docs/tutorial.md, in order, as a reader runs it: in a checkout, by its commands, with their output.
 
-The network that is trained is tiny, and trained for a few updates. Else the reader does what the page says (reader.py).
+The network that is trained is tiny, and trained for a few updates; the sentences of its dev set have two words. Else
+the reader does what the page says (reader.py).
 """
 
 import shutil

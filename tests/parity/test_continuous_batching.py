@@ -64,8 +64,10 @@ class Stepper:
             self.engine.lanes[0].step()
 
     def finish(self) -> None:
-        while not all(future.done() for future in self.futures):
-            self.step()
+        for future in self.futures:
+            while not future.done():
+                self.step()
+        self.futures = []  # so that the next call need not look at them again
 
     def alone(self, source: list[int], beam_size: int) -> Ids:
         future = self.submit(source, beam_size)

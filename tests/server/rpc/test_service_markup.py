@@ -82,11 +82,14 @@ async def test_what_markup_excludes_is_refused(live: Live, fields: dict[str, obj
     assert named in str(caught.value.details())
 
 
-async def test_a_document_of_too_many_sentences_is_refused_by_its_number(live: Live) -> None:
-    response = await live.stub.Translate(request("<p>One.", "<p>A.</p>" * 40_000, mime_type="text/html"))
+async def test_a_document_of_too_many_sentences_is_refused_by_its_number(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.text.splitter.MAX_SENTENCES", 1000)
+    response = await live.stub.Translate(request("<p>One.", "<p>A.</p>" * 1000, mime_type="text/html"))
 
     assert response.translations[0].text == "<p>One."
-    assert "contents[1]: makes more than" in response.translations[1].status.message
+    assert "contents[1]: makes more than 999 sentences" in response.translations[1].status.message
 
 
 async def test_a_broken_document_fails_alone_and_is_named(live: Live) -> None:
