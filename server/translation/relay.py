@@ -9,6 +9,7 @@ sentences stays.
 from dataclasses import dataclass
 
 from server.decoding.result import FinishReason
+from server.text.masked import Placement
 from server.text.sentences import split_text
 from server.translation.answer import Candidate, TextAnswer, TranslatedSentence
 from server.translation.legs import Leg
@@ -50,7 +51,7 @@ class Relay:
 
         A score is the sum of both legs' scores, as the probability of a route is the product of its legs'
         probabilities. So a translation never scores better than the text that it was made from, and the order of the
-        second leg's hypotheses stays.
+        second leg's hypotheses stays. What the first leg has lost is told besides what the second one has kept and lost.
         """
         best, middle = self.first.candidates[0], self.middle
         reason = FinishReason.of_all([best.finish_reason, middle.finish_reason])
@@ -65,5 +66,7 @@ class Relay:
         )
         timings = self.first.timings.followed_by(each.timings for each in middle.sentences.values())
         source = self.first.source
-        kept = middle.kept if source.markup is None else source.markup.unkept_parts(middle.kept)
+        lost = [part for part in self.first.kept if part.placement is Placement.MISSING]
+        parts = [*middle.kept, *lost]
+        kept = parts if source.markup is None else source.markup.unkept_parts(parts)
         return TranslatedSentence(source, candidates, timings, tuple(kept))

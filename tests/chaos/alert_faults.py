@@ -73,14 +73,12 @@ FAULTS = (
         expected=_names("LateSteady LateSlow"),
         scene=lambda: scenes.nothing(Spec(step_seconds=0.13, habit="is long one time in eleven")),
         within=30.0,
-        rate=60.0,
     ),
     Fault(
         name="one call in thirty-one takes more than 2 s",
         expected=_names("LateSlow"),
         scene=lambda: scenes.nothing(Spec(step_seconds=0.13, habit="is long one time in thirty-one")),
         within=30.0,
-        rate=60.0,
     ),
     Fault(
         name="overload, three times what the server can do",

@@ -30,9 +30,9 @@ _AT_ONCE = 3  # faults; more, and two cores have no time for them
 async def alerted(options: Options) -> list[Check]:
     """Nothing fires in calm (R1); each fault calls by its alerts, in time, and by no other."""
     faults = FAULTS[:1] if options.is_quick else FAULTS
-    room = asyncio.Semaphore(_AT_ONCE)
+    room, turn = asyncio.Semaphore(_AT_ONCE), asyncio.Lock()
     calm = await _calm(options.count(180, 20))
-    struck = await asyncio.gather(*(_struck(fault, room) for fault in faults))
+    struck = await asyncio.gather(*(_struck(fault, room, turn) for fault in faults))
     unfired = set(re.findall(r"alert: (\w+)", RULES.read_text())) - {
         each for fault in faults for each in fault.expected
     }
@@ -56,12 +56,14 @@ async def _calm(seconds: int) -> list[Check]:
     ]
 
 
-async def _struck(fault: Fault, room: asyncio.Semaphore) -> list[Check]:
+async def _struck(fault: Fault, room: asyncio.Semaphore, turn: asyncio.Lock) -> list[Check]:
     over = threading.Event()
     async with room:
         with ExitStack() as stack:
-            scene = await asyncio.to_thread(stack.enter_context, fault.scene())
-            pager, _ = stack.enter_context(watched([server.metrics_port for server in scene.servers]))
+            async with turn:  # servers that start at once slow down those that are watched
+                scene = await asyncio.to_thread(stack.enter_context, fault.scene())
+                watching = watched([server.metrics_port for server in scene.servers])
+                pager, _ = await asyncio.to_thread(stack.enter_context, watching)
             async with called(scene.servers, fault.rate):
                 await asyncio.sleep(_SCRAPED_SECONDS)
                 started = time.monotonic()

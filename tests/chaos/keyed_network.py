@@ -37,8 +37,8 @@ HABITS: dict[str, Callable[[tuple[int, ...], NDArray[np.int64]], tuple[int, ...]
     "repeats": lambda _, words: 3 * tuple(words[:13].tolist()),
     "writes bytes": lambda ids, _: (*ids, _BYTES + 0xFF),
     "never ends": lambda _, words: tuple(words.tolist()),
-    "is long one time in eleven": lambda ids, words: _long(words) if sum(ids) % 11 == 0 else ids[:3],
-    "is long one time in thirty-one": lambda ids, words: _long(words) if sum(ids) % 31 == 0 else ids[:3],
+    "is long one time in eleven": lambda ids, words: _long(words) if sum(ids) % 11 == 0 else ids[:1],
+    "is long one time in thirty-one": lambda ids, words: _long(words) if sum(ids) % 31 == 0 else ids[:1],
 }
 
 

@@ -14,9 +14,11 @@ from tests.chaos.http1 import connect_http
 from tests.chaos.journal import OK
 from tests.chaos.observations import metric
 from tests.chaos.servers import Spec, replicas
+from tests.chaos.texts import draw_sentences
 from tests.chaos.web_callers import HttpCallers
 from tests.fronts.gateway_process import Gateway, started_gateway
 from tests.server.web.client import call
+from tests.server.web.forms import form
 
 REQUEST = {"contents": ["A dog runs."], "targetLanguageCode": "de"}
 DRAIN_SECONDS = 1.0
@@ -124,3 +126,27 @@ async def test_a_server_that_starts_anew_is_found_again() -> None:
         gateway.wait_for_health(200, 10)
 
         assert await translated(gateway) == 200
+
+
+@pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGKILL])
+async def test_a_document_outlives_the_server_that_translates_it(name: signal.Signals) -> None:
+    lines = draw_sentences(1000) * 8
+    fields = {"sourceLanguageCode": "en", "targetLanguageCode": "de"}
+    body, headers = form(fields, "a.txt", "\n".join(lines).encode())
+    with replicas(2, Spec(step_seconds=0.02), ["--drain-delay", str(DRAIN_SECONDS)]) as group:
+        with started_gateway("ipv4:" + ",".join(group.addresses)) as gateway:
+            gateway.wait_for_health(200)
+            document = (await call(gateway.port, "POST", "/v1/documents", body, headers)).json
+            path = f"/v1/documents/{document['id']}"
+            async with asyncio.timeout(60):
+                while not (before := (await call(gateway.port, "GET", path)).json)["translatedTexts"]:
+                    await asyncio.sleep(0.05)
+                (busy,) = (each for each in group.servers if metric(each, "requests_in_flight"))
+                busy.process.send_signal(name)
+                while (after := (await call(gateway.port, "GET", path)).json)["state"] == "TRANSLATING":
+                    await asyncio.sleep(0.05)
+            result = await call(gateway.port, "GET", f"{path}/file")
+
+    assert 0 < before["translatedTexts"] < len(lines)
+    assert (after["state"], after["translatedTexts"]) == ("DONE", len(lines))
+    assert len(result.body.decode().splitlines()) == len(lines)

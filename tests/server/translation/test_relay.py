@@ -1,8 +1,11 @@
+import dataclasses
+
 import pytest
 
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Timings
 from server.models.model import Model
+from server.text.masked import KeptPart, Placement
 from server.text.source import SourceSentence
 from server.translation.answer import Candidate, TranslatedSentence
 from server.translation.legs import Leg
@@ -72,3 +75,13 @@ def test_what_a_limit_stopped_on_either_leg_is_marked(leg: Leg, reason: FinishRe
     complete(relay, ("Un chien.",))
 
     assert relay.end(1).candidates[0].finish_reason is reason
+
+
+def test_what_either_leg_has_lost_is_told(leg: Leg) -> None:
+    lost, placed = KeptPart("1912", Placement.MISSING), KeptPart("{name}", Placement.BY_MODEL)
+    relay = Relay.begin(dataclasses.replace(first("A dog."), kept=(placed, lost)), leg)
+    complete(relay, ("Un chien.",))
+    own = KeptPart("{name}", Placement.BY_POSITION)
+    relay.middle.sentences[0] = dataclasses.replace(relay.middle.sentences[0], kept=(own,))
+
+    assert relay.end(1).kept == (own, lost)
