@@ -13,8 +13,9 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[att
 from model.recipe import Recipe
 from model.verbatim import PLACEHOLDER_START
 
-# In place of one character. Half of it refuses Unicode's own compatibility forms, of which one has 33 bytes. With twice
-# as many, a line of a corpus could take 128 MB. The server has the same bound (server.bundle.sentence_pieces).
+# In place of one character or of the unknown token. Half of it refuses Unicode's own compatibility forms, of which one
+# has 33 bytes. With twice as many, a line of a corpus could take 128 MB. The server has the same bound
+# (server.bundle.sentence_pieces).
 _MAX_WRITTEN_BYTES = 64
 # What SentencePiece says where the size does not fit the text.
 _TOO_LARGE = re.compile(r"too high .* <= (\d+)")
@@ -68,11 +69,12 @@ def open_vocabulary(content: bytes) -> sentencepiece.SentencePieceProcessor:
     except (OSError, RuntimeError, ValueError):  # the last: its words quote bytes that are no UTF-8
         raise ValueError("is no SentencePiece model") from None
     proto = ModelProto.FromString(content)
+    written = [str(proto.trainer_spec.unk_surface).encode()]  # it is bytes where it is no UTF-8
     for spec in (proto.normalizer_spec, proto.denormalizer_spec):
         rules = spec.precompiled_charsmap  # the length of a table, the table, and the texts that it leads to
-        texts = rules[4 + int.from_bytes(rules[:4], "little") :].split(b"\0")
-        if (longest := max(map(len, texts))) > _MAX_WRITTEN_BYTES:
-            raise ValueError(f"writes {longest} bytes in place of a character, at most {_MAX_WRITTEN_BYTES} are taken")
+        written += rules[4 + int.from_bytes(rules[:4], "little") :].split(b"\0")
+    if (longest := max(map(len, written))) > _MAX_WRITTEN_BYTES:
+        raise ValueError(f"writes {longest} bytes in place of a character, at most {_MAX_WRITTEN_BYTES} are taken")
     return found
 
 

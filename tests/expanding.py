@@ -28,6 +28,14 @@ def small_model(num_bytes: int = 0) -> bytes:
     return written.getvalue()
 
 
+def wordy_about_the_unknown(num_bytes: int) -> bytes:
+    """Returns a small model that writes so many letters in place of the unknown token."""
+    proto = ModelProto.FromString(small_model())
+    proto.trainer_spec.unk_surface = "x" * num_bytes
+    changed: bytes = proto.SerializeToString()
+    return changed
+
+
 def expanding(num_bytes: int, model: bytes | None = None, spec: str = "normalizer_spec") -> bytes:
     """Returns a model, a small one by default, that writes so many letters in place of "q".
 

@@ -10,8 +10,9 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[att
 from server.bundle.parsing import parse, parse_json
 
 MAX_FAULTS = 3  # of a table, that are named
-# In place of one character, before a text is cut and behind it. Half of it refuses Unicode's own compatibility forms,
-# of which one has 33 bytes. With twice as many, a text that a request may have could take 256 MB.
+# In place of one character, before a text is cut and behind it, and in place of the unknown token. Half of it refuses
+# Unicode's own compatibility forms, of which one has 33 bytes. With twice as many, a text that a request may have could
+# take 256 MB.
 _MAX_WRITTEN_BYTES = 64
 # Of a piece of a table. Half would still do for words, and twice as many let a translation of 8192 tokens have 64 MB.
 _MAX_PIECE_CHARACTERS = 1000
@@ -122,11 +123,12 @@ def open_model(model: bytes) -> SentencePieceProcessor:
     except (OSError, RuntimeError, ValueError):  # the last: its words quote bytes that are no UTF-8
         raise ValueError("is no SentencePiece model") from None
     proto = ModelProto.FromString(model)
+    written = [str(proto.trainer_spec.unk_surface).encode()]  # it is bytes where it is no UTF-8
     for spec in (proto.normalizer_spec, proto.denormalizer_spec):
         rules = spec.precompiled_charsmap  # the length of a table, the table, and the texts that it leads to
-        texts = rules[4 + int.from_bytes(rules[:4], "little") :].split(b"\0")
-        if (longest := max(map(len, texts))) > _MAX_WRITTEN_BYTES:
-            raise ValueError(f"writes {longest} bytes in place of a character, at most {_MAX_WRITTEN_BYTES} are taken")
+        written += rules[4 + int.from_bytes(rules[:4], "little") :].split(b"\0")
+    if (longest := max(map(len, written))) > _MAX_WRITTEN_BYTES:
+        raise ValueError(f"writes {longest} bytes in place of a character, at most {_MAX_WRITTEN_BYTES} are taken")
     return processor
 
 

@@ -11,7 +11,7 @@ from model.config import TransformerConfig
 from model.recipe import AugmentationConfig, Recipe, TokenizerConfig
 from model.verbatim import PLACEHOLDER_START
 from model.vocabulary import learn_vocabulary, vocabulary_faults
-from tests.expanding import expanding
+from tests.expanding import expanding, wordy_about_the_unknown
 
 VOCAB_SIZE = 500
 NUM_PLACEHOLDERS = 5
@@ -139,6 +139,7 @@ class TestVocabularyFaults:
         assert vocabulary_faults(expanding(64, model, spec), recipe()) == []
         fault = "writes 65 bytes in place of a character, at most 64 are taken"
         assert vocabulary_faults(expanding(65, model, spec), recipe()) == [fault]
+        assert vocabulary_faults(wordy_about_the_unknown(65), recipe()) == [fault]
 
     def test_size_special_ids_and_placeholders_of_a_foreign_one_are_told_at_once(self, dev_set: DevSet) -> None:
         output = io.BytesIO()

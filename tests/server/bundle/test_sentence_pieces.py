@@ -5,7 +5,7 @@ import json
 import pytest
 
 from server.bundle.sentence_pieces import open_model, read_table
-from tests.expanding import WRITTEN_FOR, expanding
+from tests.expanding import WRITTEN_FOR, expanding, wordy_about_the_unknown
 
 
 def test_a_table_is_a_list_of_different_pieces() -> None:
@@ -27,3 +27,11 @@ def test_a_character_becomes_no_long_text(spec: str) -> None:
     assert ("x" * 64 in model.EncodeAsPieces(WRITTEN_FOR)) == (spec == "normalizer_spec")
     with pytest.raises(ValueError, match=r"^writes 65 bytes in place of a character, at most 64 are taken$"):
         open_model(expanding(65, spec=spec))
+
+
+def test_the_unknown_token_becomes_no_long_text() -> None:
+    model = open_model(wordy_about_the_unknown(64))
+
+    assert model.decode([model.unk_id()]) == "x" * 64
+    with pytest.raises(ValueError, match=r"^writes 65 bytes in place of a character, at most 64 are taken$"):
+        open_model(wordy_about_the_unknown(65))
