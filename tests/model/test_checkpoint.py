@@ -1,4 +1,5 @@
 import dataclasses
+import math
 import os
 import zipfile
 from pathlib import Path
@@ -96,33 +97,53 @@ def doubled() -> list[Any]:
     return found
 
 
+WIDE = dataclasses.replace(CONFIG, d_model=128)
+
+
+def of_one_storage() -> dict[str, torch.Tensor]:
+    """Returns weights that are all the same numbers, so that their file is smaller than the network."""
+    numbers = torch.ones(50_000)
+    return {name: numbers[: each.numel()].view(each.shape) for name, each in Transformer(WIDE).state_dict().items()}
+
+
 EMBEDDING = "embedding.tokens.weight"
 # What is changed of a checkpoint, and what is told of it.
 HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
-    "facts without end": ({"facts": {"x": doubled()}}, "facts must have at most 10000 parts"),
-    "facts by numbers": ({"facts": {5: 1}}, "facts must have texts for names, not 5"),
-    "a tensor as a fact": ({"facts": {"x": torch.ones(2)}}, "facts must be plain values, not Tensor"),
-    "a long fact": ({"facts": {"x": "y" * 10_001}}, "facts must have texts of at most 10000 characters, not 10001"),
+    "facts without end": ({"facts": {"x": doubled()}}, "its facts have more than 262144 characters as JSON"),
+    "a tensor as a fact": ({"facts": {"x": torch.ones(2)}}, "Object of type Tensor is not JSON"),
+    "a long fact": ({"facts": {"x": "y" * 270_000}}, "its facts have more than 262144 characters as JSON"),
+    "NaN as a fact": ({"facts": {"x": math.nan}}, "Out of range float values"),
     "half a character": ({"facts": {"x": "\ud800"}}, "surrogates not allowed"),
     "no vocabulary": ({"tokenizer": b"text"}, "is no SentencePiece model"),
     "a vocabulary that expands": ({"tokenizer": expanding(65)}, "writes 65 bytes in place of a character"),
     "a fraction as a size": ({"config": dataclasses.asdict(CONFIG) | {"d_model": 16.0}}, "d_model must be in 1"),
     "a truth as a size": ({"config": dataclasses.asdict(CONFIG) | {"encoder_layers": True}}, "encoder_layers must be"),
     "a fraction as an id": ({"config": dataclasses.asdict(CONFIG) | {"pad_id": 0.0}}, "pad_id must be in 0"),
-    "one number as many": ({EMBEDDING: torch.ones(1).expand(2**40)}, f"'{EMBEDDING}' has NaN or infinity, or is no"),
-    "other numbers": ({EMBEDDING: torch.ones(20, 16).bfloat16()}, f"'{EMBEDDING}' has NaN or infinity, or is no"),
-    "another shape": ({EMBEDDING: torch.ones(16, 20)}, rf"'{EMBEDDING}' is \[16, 20\], and must be \[20, 16\]"),
-    "one weight more": ({"x\x1b": torch.ones(1)}, r"'x\\x1b' is \[1\], and must be nothing"),
+    "one number as many": (
+        {"weights": {EMBEDDING: torch.ones(1).expand(2**40)}},
+        r"its weights take \d+ bytes, and it has \d+",
+    ),
+    "the same numbers again and again": (
+        {"config": dataclasses.asdict(WIDE), "weights": of_one_storage()},
+        r"its weights take \d+ bytes, and it has \d+",
+    ),
+    "other numbers": (
+        {"weights": {EMBEDDING: torch.ones(20, 16).bfloat16()}},
+        f"'{EMBEDDING}' has NaN or infinity, or is no",
+    ),
+    "another shape": (
+        {"weights": {EMBEDDING: torch.ones(16, 20)}},
+        rf"'{EMBEDDING}' is \[16, 20\], and must be \[20, 16\]",
+    ),
+    "one weight more": ({"weights": {"x\x1b": torch.ones(1)}}, r"'x\\x1b' is \[1\], and must be nothing"),
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_does_not_fit_together_is_refused(tmp_path: Path, name: str) -> None:
     changes, fault = HOSTILE[name]
-    whole = document(weights=make().weights, tokenizer=small_model())
-    own = {key: value for key, value in changes.items() if key in whole}
-    whole |= own | {"weights": whole["weights"] | {key: changes[key] for key in changes.keys() - own.keys()}}
-    torch.save(whole, tmp_path / "a.pt")
+    weights = make().weights | changes.get("weights", {})
+    torch.save(document(tokenizer=small_model()) | changes | {"weights": weights}, tmp_path / "a.pt")
 
     with pytest.raises(ValueError, match=rf"a\.pt .*{fault}"):
         load_checkpoint(tmp_path / "a.pt")
@@ -136,6 +157,15 @@ def test_a_packed_archive_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match=r"b\.pt is not a babelserve checkpoint: '.*' is packed"):
         load_checkpoint(tmp_path / "b.pt")
+
+
+def test_an_archive_of_a_damaged_directory_is_refused(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "a.pt", make())
+    content = (tmp_path / "a.pt").read_bytes()
+    (tmp_path / "a.pt").write_bytes(content.replace(b"PK\1\2", b"PK\1\3"))
+
+    with pytest.raises(ValueError, match=r"a\.pt is not a babelserve checkpoint: Bad magic number"):
+        load_checkpoint(tmp_path / "a.pt")
 
 
 def test_a_cut_file_is_refused(tmp_path: Path) -> None:
