@@ -23,7 +23,7 @@ from export.one_pass import draw_one_pass
 from export.subject import weights_hash
 from export.verify import VerificationError
 from model.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from model.command import parse
+from model.command import Parser, parse
 from model.config import TransformerConfig
 from model.families import FAMILIES
 from model.network import Network
@@ -32,8 +32,6 @@ from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.graphs import ENCODER_FILE, ONE_PASS_FILE, PLAIN_STEP, WEIGHTS_FILE
 from server.bundle.manifest import TOKENIZER_FILE
-
-_MOST_INLINE_BYTES = 1 << 20  # of weights that are in the graphs; a network of 256 layers has less
 
 
 def main() -> None:
@@ -77,7 +75,7 @@ def restore_checkpoint(directory: Path) -> Checkpoint:
         config = TransformerConfig(**facts["recipe"]["model"])
         if config.family == "recurrent":  # whose graphs have the gates of both directions in one tensor
             raise ValueError(f"{directory} is of the family {config.family}, which cannot be restored")
-        _check_size(config, bundle)
+        _check_size(config, bundle)  # before there is a network: it might take all memory
         model = FAMILIES[config.family].network(config)
         _fill(model, bundle)
     except (KeyError, TypeError) as error:
@@ -90,13 +88,13 @@ def restore_checkpoint(directory: Path) -> Checkpoint:
 
 
 def _check_size(config: TransformerConfig, bundle: Bundle) -> None:
-    """Raises ValueError if a network cannot be that of a bundle, whose weights are fewer: it might take all memory."""
+    """Raises ValueError if a network has more weights than the files of a bundle have room for."""
     with torch.device("meta"):  # the network without its numbers
         network = FAMILIES[config.family].network(config)
-    num_bytes = 4 * sum(weight.numel() for weight in network.state_dict().values())
-    there = len(bundle.read(f"{EXACT}/{WEIGHTS_FILE}"))
-    if num_bytes > 2 * there + _MOST_INLINE_BYTES:
-        raise ValueError(f"{bundle.directory} has {there} bytes of weights, and the network of its recipe {num_bytes}")
+    num_bytes = sum(weight.nbytes for weight in network.state_dict().values())
+    there = sum(map(len, bundle.contents.values()))
+    if num_bytes > there:
+        raise ValueError(f"{bundle.directory} has {there} bytes, and the network of its recipe {num_bytes}")
 
 
 def _fill(model: Network, bundle: Bundle) -> None:
@@ -122,7 +120,7 @@ def _drawn(model: Network) -> dict[str, Graph]:
 
 def build_parser() -> argparse.ArgumentParser:
     """All arguments."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m export.restore", description="Write the checkpoint that a bundle was exported from."
     )
     parser.add_argument("bundle", type=Path, help="directory of the bundle, such as server/builtin/en-de")

@@ -112,7 +112,7 @@ def test_the_built_in_bundles_have_their_checkpoints(name: str) -> None:
         (
             {"recipe": {"model": {"vocab_size": 1 << 20, "d_model": 1 << 20}}},
             ValueError,
-            r"has \d+ bytes of weights, and the network of its recipe \d{15}$",
+            r"has \d+ bytes, and the network of its recipe \d{15}$",
         ),
     ],
 )
