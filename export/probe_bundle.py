@@ -21,8 +21,9 @@ from export.files import EXACT
 from export.imports.samples import own_sentences
 from export.probe import probe_model
 from export.subject import DevSet
+from export.texts import read_text
 from export.verify import open_translator
-from model.command import parse
+from model.command import Parser, parse
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.graphs import TRANSFORMER
 from server.bundle.languages import LanguagePair
@@ -40,10 +41,10 @@ def main() -> None:
         pair = bundle.manifest.golden_pair
         sentences = own_sentences(pair.source)
         if arguments.text is not None:
-            sentences = [line for line in arguments.text.read_text(encoding="utf-8").splitlines() if line.strip()]
+            sentences = _read_lines("--text", arguments.text)
         references: list[str] = []
         if arguments.reference is not None:
-            references = [line for line in arguments.reference.read_text(encoding="utf-8").splitlines() if line.strip()]
+            references = _read_lines("--reference", arguments.reference)
             if len(references) != len(sentences):
                 raise ValueError(f"--reference has {len(references)} lines, and there are {len(sentences)} sentences")
         if not sentences:
@@ -57,6 +58,11 @@ def main() -> None:
         sys.stdout.write(f"{found}\n")
         if manifest.confidence is not None:
             sys.stdout.write(f"confidence: calibration error {manifest.confidence.calibration_error:.3f}\n")
+
+
+def _read_lines(flag: str, path: Path) -> list[str]:
+    """Returns the lines of a file that are not empty. Raises as `read_text`."""
+    return [line for line in read_text(flag, path).splitlines() if line.strip()]
 
 
 def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], references: Sequence[str] = ()) -> Manifest:
@@ -107,7 +113,7 @@ def write_manifest(bundle: Bundle, manifest: Manifest) -> Manifest:
 
 def build_parser() -> argparse.ArgumentParser:
     """All flags, with defaults in their help."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="babelserve-probe",
         description="Find out which characters and codes a bundle's network returns, and how its translations are"
         " aligned, and write both into the bundle.",
