@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from server.bulk.command import build_parser, read_job, read_model_settings
 from server.bulk.job import Job, Shard
 from server.bulk.worker import Done, Worker
-from server.errors import StartupError, TranslationError
+from server.errors import InvalidRequest, StartupError, TranslationError
 from server.telemetry.stderr import OneLineHandler, in_one_line, muted_native_code, tell
 
 _FAILED, _CANNOT_START, _CANNOT_GO_ON = 1, 2, 3
@@ -22,9 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line. Raises SystemExit with the exit code, if it is not 0."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     cut = words.index("--") if "--" in words else len(words)
-    options = build_parser().parse_args(words[:cut])
     logging.basicConfig(handlers=[OneLineHandler()], level=logging.WARNING)
     try:
+        options = build_parser().parse_args(words[:cut])
         with muted_native_code():
             job = read_job(options, read_model_settings(words[cut + 1 :]))
             code = _run(job, job.plan(), options.ray_workers)
@@ -32,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for fault in error.faults:
             tell(f"babelserve-bulk: {in_one_line(fault)}")
         code = _CANNOT_START
-    except ImportError as error:  # of an extra, or of what fsspec needs for a protocol
+    # Of an extra, or of what fsspec needs for a protocol; what the job's options ask for, which the models do not have.
+    except (ImportError, InvalidRequest) as error:
         tell(f"babelserve-bulk: {in_one_line(str(error))}")
         code = _CANNOT_START
     except (OSError, TranslationError) as error:

@@ -68,7 +68,7 @@ class Job:
         """Returns all shards in the order of the inputs.
 
         Raises:
-            SettingsError: an input is missing or not of the format, or the output is that of another job.
+            SettingsError: an input is missing or not of the format, or the output another job's or not to be written.
         """
         shards: list[Shard] = []
         sizes: list[tuple[str, int]] = []
@@ -154,8 +154,11 @@ class Job:
                     [f"{self.output}/{name}: another job has begun there: other inputs, options or models"]
                 )
             return
-        files.makedirs(folder, exist_ok=True)
-        _write_whole(f"{self.output}/{name}", text)
+        try:
+            files.makedirs(folder, exist_ok=True)
+            _write_whole(f"{self.output}/{name}", text)
+        except OSError as error:
+            raise SettingsError([f"--out: {self.output} cannot be written: {error.strerror or error}"]) from error
 
 
 def _opened(url: str) -> tuple[Any, str]:

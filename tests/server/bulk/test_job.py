@@ -95,6 +95,12 @@ def test_a_missing_input_is_named(tmp_path: Path) -> None:
         job_of(tmp_path, inputs=[str(tmp_path / "nothing.txt")]).plan()
 
 
+@pytest.mark.parametrize("output", ["in.txt", "in.txt/out"])
+def test_an_output_that_is_no_folder_is_named(tmp_path: Path, output: str) -> None:
+    with pytest.raises(SettingsError, match=rf"^--out: {tmp_path}/{output} cannot be written: (File exists|Not a dir)"):
+        job_of(tmp_path, output=str(tmp_path / output)).plan()
+
+
 def test_a_protocol_that_nobody_knows_is_named(tmp_path: Path) -> None:
     for change in ({"inputs": ["foo://x/in.txt"]}, {"output": "foo://x/out"}):
         with pytest.raises(SettingsError, match=r"^foo://x/.*: Protocol not known: foo"):

@@ -10,6 +10,35 @@ from server.bundle.bundle import Bundle
 from tests.chaos.hostile_bundles import BUNDLES
 
 
+@pytest.mark.parametrize(
+    ("flags", "fault"),
+    [
+        (["--out=--", "--target", "de"], "--out: -- is no value"),
+        (["--out", "out"], "the following arguments are required: --target"),
+        (
+            ["--out", "out", "--target", "\x1b[2J"],
+            "target_language_code: must be one of de, not a value of 4 characters",
+        ),
+    ],
+)
+def test_wrong_options_are_told_in_a_line(
+    tiny_bundle: Bundle,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    flags: list[str],
+    fault: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rows.txt").write_text("A dog runs.\n", encoding="utf-8")
+
+    with pytest.raises(SystemExit) as caught:
+        main(["rows.txt", *flags, "--", "--bundle", str(tiny_bundle.directory)])
+
+    assert caught.value.code == 2
+    assert capfd.readouterr().err == f"babelserve-bulk: {fault}\n"
+
+
 def test_a_network_that_fails_is_told_without_what_a_terminal_obeys(
     tiny_bundle: Bundle, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
