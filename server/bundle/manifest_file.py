@@ -55,9 +55,9 @@ _GREATEST = {
 }
 _MAX_NAME_CHARACTERS = 128
 _MAX_FAULTS = 20  # that are named
-# Of a variant, and beside the variants. A bundle has ten of each at most. Half would still do. With twice as many,
-# holes in the files could take 2 GB of memory (`MAX_HOLE_BYTES` each).
-_MAX_FILES = 32
+# Of a variant, and beside the variants. A bundle has at most seven of each, so half would be almost too few. With twice
+# as many, holes in the files could take 1 GB of memory (`MAX_HOLE_BYTES` each).
+_MAX_FILES = 16
 _PLAIN_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 
