@@ -5,6 +5,7 @@ does the same.
 """
 
 import argparse
+import asyncio
 import dataclasses
 import sys
 from collections.abc import Sequence
@@ -29,14 +30,18 @@ from server.bundle.graphs import TRANSFORMER
 from server.bundle.languages import LanguagePair
 from server.bundle.manifest import MANIFEST_FILE, REVISION, SEAL_FILE, Manifest, seal
 from server.bundle.tokenizer import Tokenizer
+from server.errors import BundleError
+from server.models.proof import prove_all
 from server.runtime.runner import open_runner
-from server.telemetry.stderr import muted_native_code
 
 
 def main() -> None:
     """Entry point; exit code 2 for what cannot be read."""
     arguments = parse(build_parser())
-    with muted_native_code(), endings("babelserve-probe", arguments.bundle):
+    with endings("babelserve-probe", arguments.bundle):
+        # In another process first, since a stranger's graph may run for ever or take all memory.
+        if faults := asyncio.run(prove_all(arguments.bundle, lambda _: None)):
+            raise BundleError(faults)
         bundle = open_bundle(arguments.bundle)
         pair = bundle.manifest.golden_pair
         sentences = own_sentences(pair.source)

@@ -13,7 +13,7 @@ from server.bulk.command import build_parser, read_job, read_model_settings
 from server.bulk.job import Job, Shard
 from server.bulk.worker import Done, Worker
 from server.errors import InvalidRequest, StartupError, TranslationError
-from server.telemetry.stderr import OneLineHandler, in_one_line, muted_native_code, tell
+from server.telemetry.stderr import OneLineHandler, in_one_line, tell
 
 _FAILED, _CANNOT_START, _CANNOT_GO_ON = 1, 2, 3
 
@@ -25,9 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     logging.basicConfig(handlers=[OneLineHandler()], level=logging.WARNING)
     try:
         options = build_parser().parse_args(words[:cut])
-        with muted_native_code():
-            job = read_job(options, read_model_settings(words[cut + 1 :]))
-            code = _run(job, job.plan(), options.ray_workers)
+        job = read_job(options, read_model_settings(words[cut + 1 :]))
+        code = _run(job, job.plan(), options.ray_workers)
     except StartupError as error:
         for fault in error.faults:
             tell(f"babelserve-bulk: {in_one_line(fault)}")

@@ -117,35 +117,28 @@ def _end(ended: Ended, bounds: Bounds) -> str:
 def main(directory: str, variant: str, memory: int | None) -> None:
     """Is the process: proves, says line by line what is good, at the end the faults, and ends at once."""
     output = os.dup(1)
+    os.dup2(2, 1)  # what native libraries print there is no word of ours
     # Here, for the process alone.
-    from server.telemetry.stderr import OneLineHandler, muted_native_code  # noqa: PLC0415
-
-    logging.basicConfig(handlers=[OneLineHandler()], level=logging.WARNING)
-    with muted_native_code():
-        os.dup2(2, 1)  # what native libraries print there is no word of ours
-        faults = _faults(Path(directory), variant, memory, lambda line: _say(output, "good", line))
-        _say(output, "faults", [fault[:_MOST_CHARACTERS] for fault in faults[:_MOST_FAULTS]])
-        os._exit(0)  # threads may hang in native code
-
-
-def _faults(directory: Path, variant: str, memory: int | None, tell: Callable[[str], None]) -> list[str]:
-    """Checks a bundle, and tells what is good; returns what is wrong with it."""
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
     from server.models.checking import check_bundle  # noqa: PLC0415
     from server.settings.settings import Settings  # noqa: PLC0415
     from server.telemetry.metrics import Metrics  # noqa: PLC0415
+    from server.telemetry.stderr import OneLineHandler  # noqa: PLC0415
 
+    logging.basicConfig(handlers=[OneLineHandler()], level=logging.WARNING)
+    faults: list[str] = []
     try:
-        for line in check_bundle(directory, Settings(lanes=1), Metrics(CollectorRegistry()), variant):
-            tell(line)
+        for line in check_bundle(Path(directory), Settings(lanes=1), Metrics(CollectorRegistry()), variant):
+            _say(output, "good", line)
     except StartupError as error:
-        return error.faults
+        faults = error.faults
     except MemoryError:
-        return [f"{directory}: proving it takes more than {(memory or 0) >> 20} MiB of memory"]
+        faults = [f"{directory}: proving it takes more than {(memory or 0) >> 20} MiB of memory"]
     except Exception as error:  # noqa: BLE001  # whatever it is, the bundle is at fault
-        return [f"{directory}: cannot be loaded: {type(error).__name__}: {error}"]
-    return []
+        faults = [f"{directory}: cannot be loaded: {type(error).__name__}: {error}"]
+    _say(output, "faults", [fault[:_MOST_CHARACTERS] for fault in faults[:_MOST_FAULTS]])
+    os._exit(0)  # threads may hang in native code
 
 
 def _say(output: int, kind: str, said: object) -> None:

@@ -16,7 +16,7 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from server.telemetry.metrics import Metrics
 from server.telemetry.rate_limit import RateLimit
@@ -97,28 +97,6 @@ def take_stderr(metrics: Metrics) -> Callable[[], None]:
         threading.excepthook, sys.unraisablehook, sys.stderr = hooks
 
     return give_back
-
-
-@contextlib.contextmanager
-def muted_native_code() -> Iterator[None]:
-    """Has what native code writes to file descriptor 2 go nowhere; `sys.stderr` still leads to who runs the command.
-
-    ONNX Runtime writes there, as they are, the names that a stranger has given to a graph's nodes. It raises what it
-    writes, too.
-    """
-    real, before = os.dup(_STDERR), sys.stderr
-    if before is sys.__stderr__:
-        raw = os.fdopen(real, "wb", buffering=0, closefd=False)
-        sys.stderr = io.TextIOWrapper(raw, "utf-8", errors="backslashreplace", write_through=True)
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, _STDERR)
-    os.close(null)
-    try:
-        yield
-    finally:
-        os.dup2(real, _STDERR)
-        os.close(real)
-        sys.stderr = before
 
 
 def log_loop_exceptions(loop: asyncio.AbstractEventLoop) -> None:

@@ -15,14 +15,7 @@ import pytest
 
 from server.telemetry.metrics import Metrics
 from server.telemetry.rate_limit import BURST
-from server.telemetry.stderr import (
-    MAX_LINE_CHARACTERS,
-    is_watched,
-    log_loop_exceptions,
-    muted_native_code,
-    take_stderr,
-    tell,
-)
+from server.telemetry.stderr import MAX_LINE_CHARACTERS, is_watched, log_loop_exceptions, take_stderr, tell
 
 SECRET = "what the user wrote"
 
@@ -43,20 +36,6 @@ def become_stderr(monkeypatch: pytest.MonkeyPatch, writer: int) -> None:
     """To be called by the test itself: between it and its fixtures pytest sets stderr anew."""
     raw = os.fdopen(writer, "wb", buffering=0, closefd=False)
     monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(raw, write_through=True))
-
-
-@pytest.mark.parametrize("is_plain", [True, False])
-def test_native_code_can_be_muted(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], is_plain: bool
-) -> None:
-    if is_plain:  # as in a command
-        monkeypatch.setattr(sys, "stderr", sys.__stderr__)
-    with muted_native_code():
-        os.write(2, b"native\n")
-        sys.stderr.write("ours\n")
-    os.write(2, b"later\n")
-
-    assert capfd.readouterr().err == "ours\nlater\n"
 
 
 def test_a_terminal_is_watched_and_a_pipe_is_not(
