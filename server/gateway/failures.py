@@ -27,6 +27,9 @@ _KINDS: Mapping[grpc.StatusCode, Callable[[str], TranslationError]] = {
     grpc.StatusCode.UNAUTHENTICATED: Unauthenticated,
     grpc.StatusCode.UNIMPLEMENTED: NotOffered,
 }
+# gRPC's own words in place of the status with which a call ended while a text was being sent. Sent again, the call ends
+# with the status, or well.
+_WHILE_SENDING = "Internal error from Core"
 _AWAY = "the server behind this gateway does not answer; the request may be sent again"
 
 
@@ -47,6 +50,8 @@ def failure_of(error: Any) -> TranslationError:
         return _overloaded(words, trailing.get(_PUSHBACK_KEY))
     if code is grpc.StatusCode.UNAVAILABLE:
         return NotServing(words if _REQUEST_ID_KEY in trailing else _AWAY)  # gRPC's own words have addresses
+    if code is grpc.StatusCode.INTERNAL and words == _WHILE_SENDING:
+        return NotServing(_AWAY)
     if code in _KINDS:
         return _KINDS[code](words)
     failure = TranslationError("internal error")

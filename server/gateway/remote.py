@@ -96,7 +96,8 @@ class Remote:
 
         for pause in (*_PAUSES, None):
             try:
-                return await self._run("TranslateBulk", options, caller, answer, is_endless=True)
+                await self._run("TranslateBulk", options, caller, answer, is_endless=True)
+                return
             except NotServing:
                 if pause is None or not self._is_welcome():
                     raise

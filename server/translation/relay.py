@@ -51,7 +51,7 @@ class Relay:
 
         A score is the sum of both legs' scores, as the probability of a route is the product of its legs'
         probabilities. So a translation never scores better than the text that it was made from, and the order of the
-        second leg's hypotheses stays. What the first leg has lost is told besides what the second one has kept and lost.
+        second leg's hypotheses stays. What either leg has lost is told, and what the second one has kept.
         """
         best, middle = self.first.candidates[0], self.middle
         reason = FinishReason.of_all([best.finish_reason, middle.finish_reason])

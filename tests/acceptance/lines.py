@@ -64,8 +64,12 @@ class Asker:
     beam_size: int = 0
     output: OutputOptions = field(default_factory=OutputOptions)
 
-    def __call__(self, texts: Sequence[str]) -> list[Answer]:
+    def __call__(self, texts: Sequence[str], prefixes: Sequence[str] = ()) -> list[Answer]:
         """Returns the answers, in order.
+
+        Args:
+            texts: to translate.
+            prefixes: what the translation of each text must begin with; none leaves this to the server.
 
         Raises:
             grpc.RpcError: the server refused a call.
@@ -76,6 +80,7 @@ class Asker:
             batch = texts[start : start + _TEXTS_A_CALL]
             request = TranslateRequest(
                 contents=batch,
+                target_prefixes=prefixes[start : start + _TEXTS_A_CALL],
                 source_language_code=self.source,
                 target_language_code=self.target,
                 decoding=DecodingOptions(beam_size=self.beam_size) if self.beam_size else None,

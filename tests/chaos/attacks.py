@@ -34,7 +34,7 @@ from tests.chaos.envoy import running_envoy
 
 _NICENESS = 19  # of the attacker
 _LEGAL, _MORE_MS = ("unread-answers", "unread-streams", "large-calls", "compressed"), 20.0
-_NEED_FRONT = ("half-messages", "continuation", "pings")
+_NEED_FRONT = ("half-messages", "rapid-resets", "continuation", "pings")
 *_OTHER_CORES, _SERVER_CORE = sorted(os.sched_getaffinity(0))
 
 

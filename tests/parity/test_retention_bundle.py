@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from export.bundle import export_bundle
-from export.subject import DevSet, subject_of
+from export.subject import DevSet
 from model.checkpoint import Checkpoint
 from model.recipe_file import load_recipe
 from model.train import prepare
 from server.bundle.bundle import Bundle
-from tests.parity.ladder import BundleTests
+from tests.parity.ladder import BundleTests, exported
 
 DATA = Path(__file__).parents[1] / "data"
 UPDATES = 150
@@ -41,8 +40,7 @@ def checkpoint(tiny_checkpoint: Checkpoint, tmp_path_factory: pytest.TempPathFac
 @pytest.fixture(scope="module")
 def bundle(checkpoint: Checkpoint, dev_set: DevSet, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """All variants; the proofs of the export have passed."""
-    out = tmp_path_factory.mktemp("bundles") / "retention"
-    return export_bundle(subject_of(checkpoint), out, dev_set, version="0", max_bleu_loss=5.0)
+    return exported(checkpoint, dev_set, tmp_path_factory)
 
 
 class TestRetention(BundleTests):

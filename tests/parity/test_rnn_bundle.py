@@ -8,16 +8,15 @@ import pytest
 import sentencepiece
 import torch
 
-from export.bundle import export_bundle
 from export.probe_bundle import main
 from export.restore import restore_checkpoint
-from export.subject import DevSet, subject_of
+from export.subject import DevSet
 from model.checkpoint import Checkpoint
 from model.data import make_batch
 from model.families import FAMILIES
 from model.recipe import TrainingConfig
 from server.bundle.bundle import Bundle, open_bundle
-from tests.parity.ladder import BundleTests
+from tests.parity.ladder import BundleTests, exported
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +51,7 @@ def checkpoint(tiny_checkpoint: Checkpoint, dev_set: DevSet) -> Checkpoint:
 @pytest.fixture(scope="module")
 def bundle(checkpoint: Checkpoint, dev_set: DevSet, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """Both variants for CPUs; the proofs of the export have passed."""
-    out = tmp_path_factory.mktemp("bundles") / "rnn"
-    variants = ("cpu-fp32", "cpu-int8")
-    return export_bundle(subject_of(checkpoint), out, dev_set, version="0", variants=variants, max_bleu_loss=5.0)
+    return exported(checkpoint, dev_set, tmp_path_factory, ("cpu-fp32", "cpu-int8"))
 
 
 class TestRecurrent(BundleTests):

@@ -5,11 +5,10 @@ import dataclasses
 import pytest
 import torch
 
-from export.bundle import export_bundle
-from export.subject import DevSet, subject_of
+from export.subject import DevSet
 from model.checkpoint import Checkpoint
 from server.bundle.bundle import Bundle
-from tests.parity.ladder import BundleTests
+from tests.parity.ladder import BundleTests, exported
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +29,7 @@ def checkpoint(tiny_checkpoint: Checkpoint) -> Checkpoint:
 @pytest.fixture(scope="module")
 def bundle(checkpoint: Checkpoint, dev_set: DevSet, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """All variants; the proofs of the export have passed."""
-    out = tmp_path_factory.mktemp("bundles") / "recurrent"
-    return export_bundle(subject_of(checkpoint), out, dev_set, version="0", max_bleu_loss=5.0)
+    return exported(checkpoint, dev_set, tmp_path_factory)
 
 
 class TestSSRU(BundleTests):

@@ -2,12 +2,11 @@
 
 import pytest
 
-from export.bundle import export_bundle
-from export.subject import DevSet, subject_of
+from export.subject import DevSet
 from export.window import with_window
 from model.checkpoint import Checkpoint
 from server.bundle.bundle import Bundle
-from tests.parity.ladder import BundleTests
+from tests.parity.ladder import BundleTests, exported
 
 WINDOW = 3  # tokens; nearly every translation of the dev set is longer
 
@@ -20,8 +19,7 @@ def checkpoint(tiny_checkpoint: Checkpoint) -> Checkpoint:
 @pytest.fixture(scope="module")
 def bundle(checkpoint: Checkpoint, dev_set: DevSet, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """All variants; the proofs of the export have passed."""
-    out = tmp_path_factory.mktemp("bundles") / "windowed"
-    return export_bundle(subject_of(checkpoint), out, dev_set, version="0", max_bleu_loss=5.0)
+    return exported(checkpoint, dev_set, tmp_path_factory)
 
 
 class TestWindow(BundleTests):

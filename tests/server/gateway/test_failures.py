@@ -58,11 +58,13 @@ def test_the_time_to_come_back_is_kept() -> None:
 def test_what_grpc_itself_says_stays_inside() -> None:
     long = failure_of(ended("RESOURCE_EXHAUSTED", "CLIENT: Received message larger than max"))
     away = failure_of(ended("UNAVAILABLE", "failed to connect to 10.0.0.1:50051"))
+    hidden = failure_of(ended("INTERNAL", "Internal error from Core"))
     told = failure_of(ended("UNAVAILABLE", "the server is shutting down", x_request_id="a"))
     ours = failure_of(ended("INTERNAL", "internal error; request id a"))
 
     assert isinstance(long, BodyTooLong)
     assert isinstance(away, NotServing)
     assert "10.0.0.1" not in str(away)
+    assert isinstance(hidden, NotServing)
     assert str(told) == "the server is shutting down"
     assert (ours.code, str(ours)) == (Code.INTERNAL, "internal error")
