@@ -80,6 +80,9 @@ def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], refer
         pair: the direction to try it in.
         sentences: in its source language.
         references: a translation of each sentence; none to leave the bundle's confidence as it is.
+
+    Raises:
+        ValueError: no sentence is short enough for the network.
     """
     known = dataclasses.replace(bundle.manifest.masking, codes=(), unknown_characters="")
     manifest = dataclasses.replace(bundle.manifest, masking=known)
@@ -87,17 +90,23 @@ def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], refer
     runner = open_runner(bundle, name, "cpu")
     with open_translator(runner, bundle) as translator:
         tokenizer = Tokenizer(manifest, bundle.read)
-        manifest = probe_model(translator, tokenizer, manifest, (pair.source, pair.target), sentences)
+        encoded = [(text, tokenizer.encode(text, pair.source_prefix)) for text in sentences]
+        longest = manifest.limits.max_source_tokens
+        fitting = [(text, ids) for text, ids in encoded if len(ids) <= longest]
+        if not fitting:
+            raise ValueError(f"--text has no sentence of at most {longest} tokens")
+        manifest = probe_model(
+            translator, tokenizer, manifest, (pair.source, pair.target), [each for each, _ in fitting]
+        )
         if manifest.is_one_pass:
             return manifest  # it has neither confidence nor alignment
-        sources = [tokenizer.encode(text, pair.source_prefix) for text in sentences[:CHECKED_SENTENCES]]
-        fitting = [ids for ids in sources if len(ids) <= manifest.limits.max_source_tokens]
         if references:
             dev = DevSet(sentences, list(references), [(pair.source, pair.target)] * len(sentences))
             manifest = with_confidence(translator, tokenizer, manifest, encode_examples(dev, manifest, tokenizer))
         if manifest.family != TRANSFORMER:
             return manifest  # the aligner is made of a Transformer's layers
-        alignment = choose_heads(open_heads(bundle, name, runner), translate_own(translator, manifest, pair, fitting))
+        own = translate_own(translator, manifest, pair, [ids for _, ids in fitting[:CHECKED_SENTENCES]])
+        alignment = choose_heads(open_heads(bundle, name, runner), own)
     variants = {
         each: write_aligner(bundle.directory / each, variant, alignment.heads)
         for each, variant in manifest.variants.items()

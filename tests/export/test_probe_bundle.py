@@ -89,6 +89,24 @@ def test_a_graph_is_proved_by_another_process_first(
     assert (copied / MANIFEST_FILE).read_bytes() == before
 
 
+def test_sentences_that_are_too_long_are_left_out(
+    copied: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = copied.parent / "text"
+    text.write_text("dog " * 100, encoding="utf-8")
+
+    with pytest.raises(SystemExit) as caught:
+        run(monkeypatch, copied, "--text", text)
+
+    assert caught.value.code == 2
+    assert capfd.readouterr().err == "babelserve-probe: --text has no sentence of at most 64 tokens\n"
+    text.write_text("dog " * 100 + "\nA dog runs.\n", encoding="utf-8")
+    run(monkeypatch, copied, "--text", text)
+    alignment = open_bundle(copied).manifest.alignment
+    assert alignment is not None
+    assert alignment.num_sentences == 1
+
+
 def test_references_say_how_sure_a_model_is(
     copied: Path, dev_set: DevSet, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
