@@ -20,6 +20,7 @@ _CASES = "nadg"  # nominative, accusative, dative, genitive
 # Adjectives between an article and its noun. Half, and articles before two adjectives stay as they are; twice that, and
 # articles of other nouns are taken for those of the term.
 _MOST_ADJECTIVES = 2
+_LONGER_WORD = re.compile(r"[\w-]")
 _PLURAL = re.compile(r"(?:(?<![isu])s|men|children|people|data|media|criteria|feet|teeth|mice)\Z", re.IGNORECASE)
 
 # An article, or what stands in its place: for each case and gender, in this order, its form, and how adjectives behind
@@ -88,23 +89,24 @@ class Grammar:
     def agreeing(self, text: str, span: tuple[int, int], forms: Sequence[str], *, is_singular: bool) -> list[str]:
         """Returns what a text may be for the words before a term to agree with it, each once.
 
-        Nothing is returned if they agree, if there is no article, or if gender and number of the term are not known.
+        Nothing is returned if they agree, if there is no article, or if gender and number are not known, as of a longer
+        word that has the term.
 
         Args:
             text: a translation.
-            span: where it, or a longer word of it, has the term.
+            span: where it has the term.
             forms: that the term may have, as the glossary has it first.
             is_singular: whether the term stands for one thing.
         """
-        begin, end = _whole_words(text, span)
+        begin, end = span
         now = text[begin:end]
-        forms = forms if (begin, end) == span else [now]
         base = forms[0] if is_singular else now
         head = head_of(base.split(" "))
         gender = self.gender(base.split(" ")[head]) if head >= 0 else ""
         noun_begin = begin + sum(len(word) + 1 for word in now.split(" ")[: max(0, head)])
         before = self._before(text[:noun_begin])
-        if before is None or not gender or not (is_singular or gender == "p"):
+        is_part = _LONGER_WORD.match(text, end) is not None
+        if before is None or is_part or not gender or not (is_singular or gender == "p"):
             return []
         found: dict[str, None] = {}
         for new in self._written(before, gender):
@@ -193,13 +195,3 @@ def _likely(cases: Mapping[str, str], now: str, last: str) -> list[str]:
         wanted = "g"
     likely = [words for words in cases if cases[words] == wanted]
     return likely or ([now] if case else [*cases])
-
-
-def _whole_words(text: str, span: tuple[int, int]) -> tuple[int, int]:
-    """Returns where the words begin and end that have a part of a text."""
-    begin, end = span
-    while begin and (text[begin - 1].isalnum() or text[begin - 1] == "-"):
-        begin -= 1
-    while text[end : end + 1].isalnum() or text[end : end + 1] == "-":
-        end += 1
-    return begin, end

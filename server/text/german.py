@@ -2,8 +2,8 @@
 
 # How nouns end that are masculine, feminine, neuter, or plural whatever they are in the singular. The longest end that
 # a noun has decides. So a compound has the gender of its last part, and -e is feminine but for the words that are
-# listed with other genders. Of 200 nouns of a dictionary, drawn by lot, these are right for 176, wrong for 3, and say
-# nothing of 21.
+# listed with other genders. Of 200 nouns of a dictionary, drawn by lot, these are right for 174, wrong for 3, and say
+# nothing of 23.
 NOUNS = {
     "m": """
         aal abend abschied abteilungsleiter account admiral affe affekt afghane ahne akku akrobat akt alkohol ant anteil
@@ -78,8 +78,8 @@ NOUNS = {
         exil fabrikat fach fass feature feld fenster fernsehen fest feuer fieber file filet finale fleisch fohlen format
         formular fossil foto frontend futter futur füllen garn gas gebiet gebinde gebirge gebiss gebläse gebot gebäck
         gebäude gedicht gefecht gefieder geflecht gefolge gefälle gefäß gefühl gegenteil gehege gehäuse gehör gel geld
-        gelee gelenk gelände geländer gemetzel gemisch gemälde gemäuer gemüse gen genick genie genom genus geplänkel
-        gepäck gericht gerät geräusch gerücht gerüst geschenk geschirr geschlecht geschoss geschwader geschwür geschäft
+        gelee gelenk gelände geländer gemetzel gemisch gemälde gemäuer gemüse genick genie genom genus geplänkel gepäck
+        gericht gerät geräusch gerücht gerüst geschenk geschirr geschlecht geschoss geschwader geschwür geschäft
         geschütz gesetz gesicht gesind gespräch gestein gestirn gestüt gesuch gesäß getreide getriebe getränk gewand
         gewebe gewerbe gewicht gewitter gewässer gewölbe gewölk ghetto gift gitter glas glück gold gramm gras gut
         guthaben haar handy harz haus heer heft heil heim hemd hirn hobby holz honorar hormon horn hotel huhn hydrat

@@ -131,7 +131,8 @@ def find_agreeing(
     used = zip(locate(sentence.terms, text), sentence.lacking, strict=True)
     for each, is_lacking in reversed([*used]):  # the last one first, so that the places of the others hold
         found, span = each.found, each.span
-        if span is not None and is_lacking:
+        is_name = found.term.targets[0] in found.term.sources  # its end tells no gender
+        if span is not None and is_lacking and not is_name:
             is_single = is_singular(sentence.text[found.start : found.end], pair.source)
             own = [grammar.agreeing(old, span, found.term.targets, is_singular=is_single) for old in texts]
             texts = [new for old, news in zip(texts, own, strict=True) for new in news or [old]][:_MOST_AGREEING]

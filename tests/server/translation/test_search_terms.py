@@ -155,6 +155,13 @@ def test_words_before_terms_that_were_lacking_are_tried_as_they_would_agree(mode
     assert agreeing(model, asked, "Das Hund sieht die Knochen.") == []
 
 
+def test_words_before_a_name_stay(model: Model) -> None:
+    asked = dataclasses.replace(sentence(model, Term(("Katze",), ("Katze",)), text="Katze"), lacking=(True,))
+
+    hypothesis = Hypothesis(model.tokenizer.encode("Das Katze.")[:-1], -1.0, FinishReason.STOP)
+    assert find_agreeing(model.tokenizer, asked, hypothesis, PAIR) == ()
+
+
 def test_few_translations_are_tried(model: Model) -> None:
     asked = sentence(model, Term(("dog",), ("Drucker",)), text="dog " * 6)
 
