@@ -23,8 +23,8 @@ TERMS_BEAM_SIZE = 6  # at least; with 4, sentences lose 0.3 chrF; with 8, they t
 # all, sentences of one set lose 0.3 chrF; with all, the search also takes longer.
 _WORDS_BEFORE = 3
 
-# Translations that differ in the words before terms. Half, and one case of three is not tried where a term has endings;
-# twice that, and a sentence with several terms takes as long as ten others.
+# Translations that differ in the words before terms. Half, and of two terms with two cases each some pairs of cases are
+# not tried if a term has endings; twice that, and a sentence may take as many rows as the model's widest beam.
 _MOST_AGREEING = 8
 
 # What may become the rest of a longer word. With half as many letters, terms grow into words that are none before "of"
@@ -133,8 +133,9 @@ def find_agreeing(
         found, span = each.found, each.span
         is_name = found.term.targets[0] in found.term.sources  # its end tells no gender
         if span is not None and is_lacking and not is_name:
+            forms = list(map(normal, found.term.targets))
             is_single = is_singular(sentence.text[found.start : found.end], pair.source)
-            own = [grammar.agreeing(old, span, found.term.targets, is_singular=is_single) for old in texts]
+            own = [grammar.agreeing(old, span, forms, is_singular=is_single) for old in texts]
             texts = [new for old, news in zip(texts, own, strict=True) for new in news or [old]][:_MOST_AGREEING]
     encoded = [tokenizer.encode_target(each) for each in texts]
     return tuple(ids for ids in encoded if ids is not None) if texts != [text] else ()
