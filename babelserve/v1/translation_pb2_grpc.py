@@ -27,11 +27,13 @@ if _version_not_supported:
 
 class TranslationServiceStub:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
-    (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
-    RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says which limit is reached. Retry after the
-    trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC itself
-    refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry), UNAVAILABLE
-    (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a request id).
+    (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`),
+    PERMISSION_DENIED, FAILED_PRECONDITION (the server has no detection of languages, or no memory for both models of a
+    pivot), RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says which limit is reached. Retry after
+    the trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC
+    itself refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry),
+    UNAVAILABLE (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and
+    a request id).
     """
 
     def __init__(self, channel):
@@ -79,11 +81,13 @@ class TranslationServiceStub:
 
 class TranslationServiceServicer:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
-    (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
-    RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says which limit is reached. Retry after the
-    trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC itself
-    refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry), UNAVAILABLE
-    (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a request id).
+    (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`),
+    PERMISSION_DENIED, FAILED_PRECONDITION (the server has no detection of languages, or no memory for both models of a
+    pivot), RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says which limit is reached. Retry after
+    the trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC
+    itself refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry),
+    UNAVAILABLE (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and
+    a request id).
     """
 
     def Translate(self, request, context):
@@ -189,11 +193,13 @@ def add_TranslationServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class TranslationService:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
-    (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`), PERMISSION_DENIED,
-    RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says which limit is reached. Retry after the
-    trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC itself
-    refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry), UNAVAILABLE
-    (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and a request id).
+    (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`),
+    PERMISSION_DENIED, FAILED_PRECONDITION (the server has no detection of languages, or no memory for both models of a
+    pivot), RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says which limit is reached. Retry after
+    the trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC
+    itself refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry),
+    UNAVAILABLE (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and
+    a request id).
     """
 
     @staticmethod

@@ -62,7 +62,7 @@ class BeamSearch:
         given = () if options.prefix_bias_beta > 0 else options.target_prefix
         self._followed = (*options.forced_prefix, *given)[: max_tokens - 2]
         self._num_before_choice = len(self._followed) if given else -1
-        may_end = options.end_loops and options.given_target is None
+        may_end = options.end_loops and not options.given_targets
         self._loops = LoopWatch(source_ids, len(options.target_prefix)) if may_end else None
         self._steering = Steering(options, eos_id)
         self._ranks_all = options.coverage_penalty > 0 and rules.early_stopping  # what ended last may be the best

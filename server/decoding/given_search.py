@@ -1,12 +1,22 @@
-"""The search that takes a given target, whatever the network would choose, so that its tokens get log-probabilities."""
+"""The search that takes given targets, whatever the network would choose, so that their tokens get log-probabilities.
+
+Targets that begin alike are one beam until they differ.
+"""
 
 from collections.abc import Sequence
+from typing import Any
 
 from server.decoding.beam_search import BeamSearch
+from server.decoding.options import DecodingOptions
+from server.decoding.result import FinishReason, Hypothesis
 
 
 class GivenSearch(BeamSearch):
-    """See `BeamSearch`; its options have a beam of 1 and a `given_target`."""
+    """See `BeamSearch`; its options have `given_targets`."""
+
+    def __init__(self, options: DecodingOptions, **others: Any) -> None:
+        super().__init__(options, **others)
+        self.top_k = 1  # it looks at none of them
 
     def advance(
         self,
@@ -17,15 +27,40 @@ class GivenSearch(BeamSearch):
         """See `BeamSearch.advance`."""
         if not self.wanted:
             return super().advance(top_ids, top_log_probs)
-        ((_, token),) = self.wanted
-        lives = self.advance_greedily(token, wanted_log_probs[0])
-        self.wanted = self._next() if lives else []
-        return [0] if lives else []
+        self.num_tokens += 1
+        longer: list[tuple[int, int, float, list[float]]] = []
+        for (beam, token), log_prob in zip(self.wanted, wanted_log_probs, strict=True):
+            total, of_tokens = self._log_probs[beam] + log_prob, self._with(beam, log_prob)
+            if token == self._eos_id:
+                self._finish(self._prefixes[beam], total, FinishReason.STOP, of_tokens)
+            else:
+                longer.append((beam, token, total, of_tokens))
+        self._stepped = self._prefixes
+        self._prefixes = [[*self._stepped[beam], token] for beam, token, *_ in longer]
+        self.last_ids = [token for _, token, *_ in longer]
+        self._log_probs = [total for _, _, total, _ in longer]
+        self._of_tokens = [of_tokens for *_, of_tokens in longer] if self._of_tokens else []
+        parents = self._go_on([beam for beam, *_ in longer])
+        self.wanted = self._next() if parents else []
+        return parents
+
+    def best(self) -> list[Hypothesis]:
+        """See `BeamSearch.best`. Targets are compared by all of their tokens, so that none wins by having more."""
+
+        def log_prob(hypothesis: Hypothesis) -> float:
+            length = self._num_forced + len(hypothesis.ids) + (hypothesis.finish_reason is FinishReason.STOP)
+            return float(hypothesis.score * length**self._options.length_penalty)
+
+        return sorted(self.finished, key=log_prob, reverse=True)[: self._options.num_hypotheses]
 
     def _begin(self) -> None:
         self.wanted = self._next()
 
     def _next(self) -> list[tuple[int, int]]:
-        target = self._options.given_target
-        assert target is not None, "it is given a target"
-        return [(0, target[self.num_tokens - self._num_forced])]
+        """Returns each beam with each token that goes on with it in a target."""
+        size = self.num_tokens - self._num_forced
+        following = [
+            [each[size] for each in self._options.given_targets if list(each[:size]) == prefix]
+            for prefix in self._prefixes
+        ]
+        return [(beam, token) for beam, tokens in enumerate(following) for token in dict.fromkeys(tokens)]

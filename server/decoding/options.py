@@ -62,9 +62,9 @@ class DecodingOptions:
             in the length, and no part of the hypotheses. No client gives it.
         target_prefix: ids that the target begins with behind the forced prefix: each of log-probability 0, counted in
             the length, and part of every hypothesis; the model's limit leaves room for `BEHIND_PREFIX` more.
-        given_target: ids, without bos and prefix, with eos, that a beam of 1 takes one after the other whatever the
-            network would choose, so that they get their log-probabilities; at most the model's limit on target tokens,
-            with the prefix. None to search.
+        given_targets: ids, without bos and prefix, with eos, of translations that are taken whatever the network would
+            choose, so that they get their log-probabilities; `beam_size` is their number, and each has at most the
+            model's limit on target tokens, with the prefix. Empty to search.
         terms: that the target must have; with a beam of at least 2 and the whole vocabulary. None without any.
         patience: the search is over when `beam_size` times this many hypotheses are finished, 1 to 10.
         repetition_penalty: what the logits of tokens that are there already are divided by, or multiplied with if they
@@ -97,7 +97,7 @@ class DecodingOptions:
     use_shortlist: bool = False
     forced_prefix: tuple[int, ...] = ()
     target_prefix: tuple[int, ...] = ()
-    given_target: tuple[int, ...] | None = None
+    given_targets: tuple[tuple[int, ...], ...] = ()
     terms: Terms | None = None
     patience: float = 1.0
     repetition_penalty: float = 1.0

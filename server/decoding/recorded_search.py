@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from server.decoding.beam_search import BeamSearch
+from server.decoding.given_search import GivenSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Hypothesis, SearchNode
 from server.decoding.sample_search import SampleSearch
@@ -75,6 +76,10 @@ class RecordedSearch(BeamSearch):
         for token in [*hypothesis.ids, *ends]:
             path.append(self._place(path[-1] if path else None, token, log_prob))
         return path
+
+
+class RecordedGivenSearch(RecordedSearch, GivenSearch):
+    """See `GivenSearch`."""
 
 
 class RecordedTermSearch(RecordedSearch, TermSearch):

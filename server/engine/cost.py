@@ -111,8 +111,8 @@ class CostModel:
 
     def steps(self, source_tokens: int, options: DecodingOptions) -> float:
         """Returns the steps that a sentence takes; its tokens include eos."""
-        if options.given_target is not None:
-            return len(options.forced_prefix) + len(options.given_target)
+        if options.given_targets:
+            return len(options.forced_prefix) + max(map(len, options.given_targets))
         steps = max(1.0, source_tokens * self.steps_per_token)
         return steps if options.max_output_tokens is None else min(steps, options.max_output_tokens)
 

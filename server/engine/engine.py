@@ -178,7 +178,7 @@ class Engine:
         options = options.of_source(len(source_ids))
         num_given, limit = len(options.target_prefix), self._manifest.limits.max_target_tokens
         max_tokens = options.max_output_tokens or num_given + default_max_tokens(len(source_ids), limit)
-        if options.given_target is not None:
+        if options.given_targets:
             max_tokens = limit
         max_tokens = max(max_tokens, 1 + options.min_output_tokens)
         if num_given:

@@ -7,6 +7,7 @@ as a case does: with all plurals the network takes the plural for a singular sou
 
 import functools
 import re
+from collections.abc import Sequence
 
 _OF_ADJECTIVES = ("e", "er", "es", "em", "en")
 _OF_VERBS = ("en", "e", "t", "te", "ten", "st")
@@ -38,7 +39,7 @@ def inflected(phrase: str, language: str) -> tuple[str, ...]:
     if language.partition("-")[0] != "de":
         return (phrase,)
     words = phrase.split(" ")
-    head = _head(words)
+    head = head_of(words)
     if head < 0:
         return (phrase,)
     rest = words[head + 1 :]
@@ -47,7 +48,7 @@ def inflected(phrase: str, language: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((phrase, *forms)))
 
 
-def _head(words: list[str]) -> int:
+def head_of(words: Sequence[str]) -> int:
     """Returns the number of the word that is inflected: the last one of the first nouns in a row; -1 if none is."""
     if len(words) == 1:
         return 0 if words[0].replace("-", "").isalpha() else -1

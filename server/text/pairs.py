@@ -74,7 +74,7 @@ def _is_pair(text: str, opening: Run, closing: Run) -> bool:
         return True
     tag = _TAG.fullmatch(text, opening.start, opening.end)
     is_index = tag is not None and tag["name"] in ("sub", "sup")
-    return tag is not None and text[closing.start + 1] == "/" and (not is_index or inside in ORDINAL_ENDINGS)
+    return tag is not None and text.startswith("</", closing.start) and (not is_index or inside in ORDINAL_ENDINGS)
 
 
 def with_blanks(source: str, marks: Sequence[Mark]) -> str:

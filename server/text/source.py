@@ -37,6 +37,9 @@ class SourceSentence:
         written: its translation, if it is nothing but a term.
         replaced: what a translation that lacked a term has in the place of terms. None without such a translation:
             then the search is not told of the terms.
+        lacking: of each term, whether that translation lacked it; empty without such a translation.
+        agreeing: ids of translations that differ in the words before terms alone, of which the likeliest is taken.
+            Empty for any other search.
     """
 
     text: str
@@ -50,6 +53,8 @@ class SourceSentence:
     terms: tuple[FoundTerm, ...] = ()
     written: str | None = None
     replaced: Replaced | None = None
+    lacking: tuple[bool, ...] = ()
+    agreeing: tuple[tuple[int, ...], ...] = ()
 
     @property
     def is_marked(self) -> bool:

@@ -11,6 +11,7 @@ import time
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -219,6 +220,8 @@ class Job:
         if part.last and isinstance(part.future.exception(), TranslationError) and time.monotonic() < self._deadline:
             part, has_failed = part.last, True
         result = part.future.result()
+        if part.source.agreeing and part.last is not None:  # the best one alone has come again
+            result = replace(result, hypotheses=result.hypotheses + part.last.future.result().hypotheses[1:])
         restored = restore(part.source, result, tokenizer)
         if not has_failed and self._ask_again(leg, part, restored[0], result):
             return None

@@ -32,7 +32,7 @@ from server.translation.rules import (
     check_steering,
     with_wishes,
 )
-from server.translation.search_terms import TERMS_BEAM_SIZE, find_replaced, terms_of
+from server.translation.search_terms import TERMS_BEAM_SIZE, find_agreeing, find_replaced, terms_of
 from server.translation.type_rules import check_mime_type
 
 _BEAM_SIZE = 4  # for a model that names none
@@ -95,7 +95,11 @@ class Leg:
         if sentence.replaced is None and any(is_missing):
             replaced = find_replaced(self.model.tokenizer, sentence, tokens, attention, is_missing)
             # What is masked anew may belong before the term.
-            again = replace(again, replaced=replaced if again is sentence else replaced._replace(begin=()))
+            replaced = replaced if again is sentence else replaced._replace(begin=())
+            again = replace(again, replaced=replaced, lacking=tuple(is_missing))
+        if again is sentence and sentence.replaced is not None and not sentence.agreeing:
+            agreeing = find_agreeing(self.model.tokenizer, sentence, tokens, self.pair)
+            again = replace(sentence, agreeing=agreeing) if agreeing else sentence
         return None if again is sentence else again
 
     def options_for(self, sentence: SourceSentence) -> DecodingOptions:
@@ -111,6 +115,9 @@ class Leg:
             options = self._options_aligned if options is self.options else self._options_aligned_to_reader
         if sentence.prefix is not None:
             options = replace(options, target_prefix=sentence.prefix.ids)
+        if targets := sentence.agreeing[: self.model.manifest.limits.max_beam_size]:
+            given = replace(options, given_targets=targets, beam_size=len(targets), num_hypotheses=1)
+            return replace(given, use_shortlist=False, with_scores=True, coverage_penalty=0.0)
         if sentence.replaced is None:
             return options
         terms = terms_of(self.model.tokenizer, sentence)

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from server.bundle.languages import LanguagePair
 from server.bundle.tokenizer import Tokenizer
-from server.decoding.result import Hypothesis
+from server.decoding.result import FinishReason, Hypothesis
 from server.decoding.terms import Form, Replaced, ReplacedWord, Terms
+from server.text.agreement import grammar_of, is_singular
 from server.text.alignment import attending, find_spans, mean_by_word, words_of
 from server.text.compounds import begins_of_compounds
-from server.text.glossary import MAX_OF_SENTENCE, FoundTerm
+from server.text.glossary import MAX_OF_SENTENCE, FoundTerm, locate
 from server.text.source import SourceSentence
 from server.text.term_table import normal
 
@@ -20,6 +22,10 @@ TERMS_BEAM_SIZE = 6  # at least; with 4, sentences lose 0.3 chrF; with 8, they t
 # Words before the first one that a term replaces that may change with it, such as its article. With 2, and with
 # all, sentences of one set lose 0.3 chrF; with all, the search also takes longer.
 _WORDS_BEFORE = 3
+
+# Translations that differ in the words before terms. Half, and of two terms with two cases each some pairs of cases are
+# not tried if a term has endings; twice that, and a sentence may take as many rows as the model's widest beam.
+_MOST_AGREEING = 8
 
 # What may become the rest of a longer word. With half as many letters, terms grow into words that are none before "of"
 # and "to". With twice as many, "date" and "mode" stand beside a term as words of their own.
@@ -100,6 +106,39 @@ def find_replaced(
     own_words = tuple(tuple(map(word, own)) for own in numbers)
     begin = ids[: words[first_new][0]] if first_new else ()
     return Replaced(own_words, tuple(staying_ids), frozenset(gone), begin)
+
+
+def find_agreeing(
+    tokenizer: Tokenizer, sentence: SourceSentence, hypothesis: Hypothesis, pair: LanguagePair
+) -> tuple[Form, ...]:
+    """Returns what a translation may be, with eos, for the words before its terms to agree with these.
+
+    That goes for terms that the first translation lacked: before others stands what the network has chosen for them.
+
+    Nothing is returned if it is as it should be, or if that is not known.
+
+    Args:
+        tokenizer: of the model.
+        sentence: the source.
+        hypothesis: its translation.
+        pair: the languages.
+    """
+    grammar = grammar_of(pair.target)
+    if grammar is None or sentence.prefix is not None or hypothesis.finish_reason is not FinishReason.STOP:
+        return ()
+    text = tokenizer.decode(hypothesis.ids)
+    texts = [text]
+    used = zip(locate(sentence.terms, text), sentence.lacking, strict=True)
+    for each, is_lacking in reversed([*used]):  # the last one first, so that the places of the others hold
+        found, span = each.found, each.span
+        is_name = found.term.targets[0] in found.term.sources  # its end tells no gender
+        if span is not None and is_lacking and not is_name:
+            forms = list(map(normal, found.term.targets))
+            is_single = is_singular(sentence.text[found.start : found.end], pair.source)
+            own = [grammar.agreeing(old, span, forms, is_singular=is_single) for old in texts]
+            texts = [new for old, news in zip(texts, own, strict=True) for new in news or [old]][:_MOST_AGREEING]
+    encoded = [tokenizer.encode_target(each) for each in texts]
+    return tuple(ids for ids in encoded if ids is not None) if texts != [text] else ()
 
 
 def _telling(ids: Form, pieces: Sequence[str], word: tuple[int, int]) -> Form:

@@ -109,7 +109,7 @@ def _submit_given(
     futures: list[Future[Result]] = []
     try:
         for source, target in zip(sources, targets, strict=True):
-            options = replace(leg.options, given_target=target)
+            options = replace(leg.options, given_targets=(target,))
             futures += leg.model.engine.submit([source], options, deadline, flow)
     except TranslationError:
         for future in futures:

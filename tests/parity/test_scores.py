@@ -37,7 +37,7 @@ def test_given_translations_have_the_models_log_probabilities(
 
     futures = []
     for index, (source, target) in enumerate(zip(sources, targets, strict=False)):
-        futures.append(stepper.submit(source, given_target=target, with_tokens=True))
+        futures.append(stepper.submit(source, given_targets=(target,), with_tokens=True))
         stepper.submit(source, beam_size=BEAMS[index % 2])  # beside other searches
         stepper.step(index % 3)
     stepper.finish()
@@ -79,7 +79,7 @@ def test_a_models_own_translation_has_the_score_of_its_search(
     assert len(ended) > 10
 
     for source, each in ended:
-        future = stepper.submit(source, length_penalty=0.6, with_tokens=True, given_target=(*each.ids, 3))
+        future = stepper.submit(source, length_penalty=0.6, with_tokens=True, given_targets=((*each.ids, 3),))
         stepper.finish()
         scored = future.result(0).hypotheses[0]
         np.testing.assert_allclose(scored.log_probs, each.log_probs, atol=1e-4)

@@ -43,7 +43,7 @@ def test_equal_options_are_one_key_and_any_difference_makes_another() -> None:
         DecodingOptions(with_tokens=True),
         DecodingOptions(with_search=True),
         DecodingOptions(forced_prefix=(5,)),
-        DecodingOptions(given_target=(5, 3)),
+        DecodingOptions(given_targets=((5, 3),)),
         DecodingOptions(terms=Terms((((5,),),), Replaced(((),), ()))),
         DecodingOptions(patience=2.0),
         DecodingOptions(repetition_penalty=1.2),

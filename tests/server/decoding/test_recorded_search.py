@@ -45,6 +45,20 @@ def test_the_tree_has_what_was_kept_and_where_hypotheses_end() -> None:
     assert search.tree() == search.tree()
 
 
+def test_the_tree_of_given_targets_has_them_all() -> None:
+    search = recorded(2, given_targets=((7, 8, EOS), (7, 9, EOS)))
+    for log_probs in ([-0.5], [-1.0, -0.25], [-0.5, -0.5]):
+        search.advance([[1]] * len(search.last_ids), [[0.0]] * len(search.last_ids), log_probs)
+
+    assert [(each.parent, each.token, each.log_prob, each.is_chosen) for each in search.tree()] == [
+        (None, 7, -0.5, True),
+        (0, 8, -1.5, False),
+        (0, 9, -0.75, True),
+        (1, EOS, -2.0, False),
+        (2, EOS, -1.25, True),
+    ]
+
+
 def test_the_tree_has_what_translations_begin_with() -> None:
     search = recorded(2, target_prefix=(5,))
     advance(search, {9: -0.1, 10: -0.2, 11: -0.3, 12: -0.4})

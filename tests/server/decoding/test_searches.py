@@ -4,7 +4,12 @@ from server.decoding.alternative_search import AlternativeSearch
 from server.decoding.beam_search import BeamSearch
 from server.decoding.given_search import GivenSearch
 from server.decoding.options import DecodingOptions, Sampling
-from server.decoding.recorded_search import RecordedSampleSearch, RecordedSearch, RecordedTermSearch
+from server.decoding.recorded_search import (
+    RecordedGivenSearch,
+    RecordedSampleSearch,
+    RecordedSearch,
+    RecordedTermSearch,
+)
 from server.decoding.searches import new_search
 from server.decoding.term_search import TermSearch
 from server.decoding.terms import Replaced, Terms
@@ -16,10 +21,11 @@ TERMS = Terms((((5,),),), Replaced(((),), ()))
     ("options", "kind"),
     [
         (DecodingOptions(), BeamSearch),
-        (DecodingOptions(beam_size=1, given_target=(5, 3)), GivenSearch),
+        (DecodingOptions(beam_size=1, given_targets=((5, 3),)), GivenSearch),
         (DecodingOptions(return_alternatives=True), AlternativeSearch),
         (DecodingOptions(terms=TERMS), TermSearch),
         (DecodingOptions(with_search=True), RecordedSearch),
+        (DecodingOptions(with_search=True, beam_size=1, given_targets=((5, 3),)), RecordedGivenSearch),
         (DecodingOptions(with_search=True, terms=TERMS), RecordedTermSearch),
         (DecodingOptions(with_search=True, beam_size=1, sampling=Sampling()), RecordedSampleSearch),
     ],

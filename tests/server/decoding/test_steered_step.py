@@ -26,7 +26,7 @@ ASKED: list[dict[str, Any]] = [
     {"beam_size": 1, "target_prefix": (9,), "prefix_bias_beta": 0.5},
     {"beam_size": 1, "sampling": Sampling(seed=1, temperature=100.0)},
     {"beam_size": 3, "num_hypotheses": 3, "sampling": Sampling(seed=2, top_k=20), "suppressed": ((5,),)},
-    {"beam_size": 1, "given_target": (11, EOS)},
+    {"beam_size": 1, "given_targets": ((11, EOS),)},
     {"beam_size": 1, "num_hypotheses": 2, "return_alternatives": True},
 ]
 
@@ -44,7 +44,7 @@ def test_each_search_gets_of_a_step_what_it_would_get_alone() -> None:
         alone = Step(logits[[row]], *top_of(logits[[row]], 6))
         assert change_step([(search_of(**options), [0])], alone) == [own]
         assert [each[row].tolist() for each in together[:3]] == [each[0].tolist() for each in alone[:3]]
-        assert len(own) == ("given_target" in options or "return_alternatives" in options)
+        assert len(own) == ("given_targets" in options or "return_alternatives" in options)
         assert own or [each[row].tolist() for each in together[:3]] != [each[row] for each in plain]
     for row in (4, 6):
         assert [each[row].tolist() for each in together[:3]] == [each[row] for each in plain]

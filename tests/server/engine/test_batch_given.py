@@ -15,7 +15,7 @@ GIVEN = DecodingOptions(beam_size=1, with_tokens=True)
 
 
 def given(*ids: int, prefix: tuple[int, ...] = ()) -> DecodingOptions:
-    return dataclasses.replace(GIVEN, given_target=(*ids, EOS), forced_prefix=prefix)
+    return dataclasses.replace(GIVEN, given_targets=((*ids, EOS),), forced_prefix=prefix)
 
 
 def test_a_given_target_is_taken_beside_others_and_has_its_log_probabilities(parts: Parts, batch: Batch) -> None:

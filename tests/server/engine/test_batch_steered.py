@@ -23,7 +23,7 @@ def test_a_steered_sentence_is_taken_beside_others(parts: Parts, batch: Batch) -
     (steered,) = parts.submit(3, options=UNIQUE)
     (plain,) = parts.submit(3)
     (beam,) = parts.submit(3, options=DecodingOptions(beam_size=2))
-    (given,) = parts.submit(3, options=dataclasses.replace(GREEDY, given_target=(FIRST_TOKEN, EOS)))
+    (given,) = parts.submit(3, options=dataclasses.replace(GREEDY, given_targets=((FIRST_TOKEN, EOS),)))
     (steered_beam,) = parts.submit(2, options=dataclasses.replace(UNIQUE, beam_size=2))
 
     parts.step(batch, 8)

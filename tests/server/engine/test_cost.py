@@ -156,6 +156,6 @@ def test_a_rate_that_nobody_waited_for_is_forgotten(cost: CostModel) -> None:
 
 
 def test_a_given_target_takes_as_many_steps_as_it_has_tokens(cost: CostModel) -> None:
-    given = DecodingOptions(beam_size=1, given_target=(7,) * 40, forced_prefix=(5,))
+    given = DecodingOptions(beam_size=1, given_targets=((7,) * 40,), forced_prefix=(5,))
 
     assert cost.steps(2, given) == 41

@@ -135,3 +135,10 @@ def test_the_sign_of_a_shortcut_stands_before_a_word() -> None:
 
     assert restored.text == "Speichern &als..."
     assert [(part.text, part.placement) for part in restored.parts] == [("&", Placement.BY_MODEL)]
+
+
+def test_a_part_of_one_sign_at_the_end_is_no_end_of_a_tag() -> None:
+    text = "no<b>one\ue000"
+    runs = [Run(2, 5, is_word=False), Run(8, 9, is_word=False)]
+
+    assert without_pairs(text, runs) == (text, ())

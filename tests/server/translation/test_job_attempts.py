@@ -174,10 +174,11 @@ async def test_a_number_that_is_missing_is_shown_as_a_part(masking_model: Model,
     assert [(part.text, part.placement) for part in answer.kept] == [("4711", Placement.BY_MODEL)]
 
 
-def with_term(model: Model) -> TextAnswer:
+def with_term(model: Model, options: DecodingOptions | None = None) -> TextAnswer:
     """The answer to a sentence with a term that no translation has."""
     glossary = Glossary([Term(("dog",), ("Hund",))])
-    leg = Leg(model=model, pair=model.manifest.language_pairs[0], options=DecodingOptions(), glossary=glossary)
+    options = options or DecodingOptions()
+    leg = Leg(model=model, pair=model.manifest.language_pairs[0], options=options, glossary=glossary)
     rules = leg.split_rules
     split = split_text("A dog runs.", "en", rules.encode, rules.max_tokens, masker=rules.masker)
     (sentence,) = split.sentences
@@ -196,6 +197,21 @@ async def test_a_search_for_terms_that_finds_none_is_in_vain(model: Model, engin
 
     assert answers[0].text(0) == "A dog runs."
     assert len(engine.options) == 2
+
+
+async def test_what_agrees_with_a_term_is_taken_as_the_best_translation(model: Model, engine: EchoEngine) -> None:
+    answers = [with_term(model, DecodingOptions(num_hypotheses=2))]
+    texts = iter(["Das Tier rennt.", "Das Hund rennt.", "Der Hund rennt."])
+    engine.translates = lambda source: model.tokenizer.encode(next(texts))
+
+    with await start_job(answers, time.monotonic() + 60, time.monotonic(), Doorbell()) as job:
+        await job.finish()
+
+    assert [each.text for each in answers[0].sentences[0].candidates] == ["Der Hund rennt.", "Das Hund rennt"]
+    assert [used.span for used in answers[0].sentences[0].terms] == [(4, 8)]
+    *_, options = engine.options
+    assert [model.tokenizer.decode(ids[:-1]) for ids in options.given_targets] == ["Der Hund rennt.", "Den Hund rennt."]
+    assert (len(engine.options), options.beam_size, options.num_hypotheses) == (3, 2, 1)
 
 
 @pytest.mark.parametrize("error", FAILURES)

@@ -166,13 +166,33 @@ def test_a_sentence_that_lacks_a_term_is_asked_for_again_once(model: Model) -> N
     assert leg.options_for(sentence).terms is None
     assert leg.ask_again(sentence, Restored("Ein Hund rennt."), HYPOTHESIS, None) is None
     again = leg.ask_again(sentence, Restored("Ein Köter rennt."), HYPOTHESIS, None)
-    assert again == dataclasses.replace(sentence, replaced=Replaced(((),), HYPOTHESIS.ids))
+    assert again == dataclasses.replace(sentence, replaced=Replaced(((),), HYPOTHESIS.ids), lacking=(True,))
     assert again is not None
     assert leg.ask_again(again, Restored("Ein Köter rennt."), HYPOTHESIS, None) is None
     options = leg.options_for(again)
     assert (options.beam_size, options.with_scores) == (6, True)
     assert options.terms is not None
     assert options.max_output_tokens == 1 + options.terms.num_tokens + 1
+
+
+def test_words_that_do_not_agree_with_a_term_are_asked_for_once(model: Model) -> None:
+    options = DecodingOptions(num_hypotheses=2, use_shortlist=True, coverage_penalty=0.1)
+    leg = Leg(model=model, pair=model.manifest.language_pairs[0], options=options)
+    found = tuple(Glossary([Term(("dog",), ("Hund",))]).find("A dog runs."))
+    sentence = SourceSentence("A dog runs.", "", model.tokenizer.encode("A dog runs."), terms=found)
+    searched = dataclasses.replace(sentence, replaced=Replaced(((),), ()), lacking=(True,))
+    hypothesis = Hypothesis(model.tokenizer.encode("Die Hund rennt.")[:-1], 0.0, FinishReason.STOP)
+
+    again = leg.ask_again(searched, Restored("Die Hund rennt."), hypothesis, None)
+
+    assert again is not None
+    assert again == dataclasses.replace(searched, agreeing=again.agreeing)
+    assert [model.tokenizer.decode(ids[:-1]) for ids in again.agreeing] == ["Der Hund rennt.", "Den Hund rennt."]
+    asked = leg.options_for(again)
+    assert (asked.given_targets, asked.beam_size, asked.num_hypotheses) == (again.agreeing, 2, 1)
+    assert (asked.terms, asked.use_shortlist, asked.coverage_penalty) == (None, False, 0.0)
+    assert leg.ask_again(again, Restored("Der Hund rennt."), hypothesis, None) is None
+    assert leg.ask_again(sentence, Restored("Die Hund rennt."), hypothesis, None) is None
 
 
 @pytest.mark.parametrize(

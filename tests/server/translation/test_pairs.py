@@ -106,7 +106,7 @@ async def test_each_pair_is_submitted_with_its_own_target(
         await job.finish()
 
     encode = model.tokenizer.encode_target
-    assert [options.given_target for options in engine.options] == [encode(TARGET), encode("dogs")]
+    assert [options.given_targets for options in engine.options] == [(encode(TARGET),), (encode("dogs"),)]
     assert {options.beam_size for options in engine.options} == {1}
     assert [answer.error for answer in job.answers] == [None, None]
 

@@ -1,16 +1,19 @@
 """What a search is told of terms, with the tiny model's tokenizer."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from server.bundle.languages import LanguagePair
 from server.decoding.result import FinishReason, Hypothesis
 from server.decoding.terms import Replaced, ReplacedWord
 from server.models.model import Model
 from server.text.alignment import find_spans, words_of
 from server.text.glossary import Glossary
-from server.text.source import SourceSentence
+from server.text.source import Given, SourceSentence
 from server.text.term_table import Term
-from server.translation.search_terms import find_replaced, terms_of
+from server.translation.search_terms import find_agreeing, find_replaced, terms_of
 
 TEXT = "A dog runs."
 
@@ -126,3 +129,51 @@ def test_what_is_long_before_a_missing_term_is_written_again(model: Model) -> No
     hypothesis = Hypothesis(tuple(ids), 0.0, FinishReason.STOP, ())
     assert find_replaced(model.tokenizer, asked, hypothesis, attention, [True]).begin == tuple(ids[: words[1][0]])
     assert find_replaced(model.tokenizer, asked, hypothesis, attention, [False]).begin == ()
+
+
+PAIR = LanguagePair(source="en", target="de")
+
+
+def agreeing(model: Model, asked: SourceSentence, translation: str, pair: LanguagePair = PAIR) -> list[str]:
+    """What `find_agreeing` returns, as texts; the first translation lacked all terms but the last."""
+    hypothesis = Hypothesis(model.tokenizer.encode(translation)[:-1], -1.0, FinishReason.STOP)
+    asked = dataclasses.replace(asked, lacking=(True,) * (len(asked.terms) - 1) + (False,))
+    return [model.tokenizer.decode(ids[:-1]) for ids in find_agreeing(model.tokenizer, asked, hypothesis, pair)]
+
+
+def test_words_before_terms_that_were_lacking_are_tried_as_they_would_agree(model: Model) -> None:
+    terms = Term(("dog",), ("Katze",)), Term(("bone",), ("Drucker",)), Term(("man",), ("Haus",))
+    asked = sentence(model, *terms, text="A dog, a bone and a man.")
+    translation = "Das Katze sieht die Drucker und die Haus."
+
+    assert agreeing(model, asked, translation) == [
+        "Die Katze sieht der Drucker und die Haus.",
+        "Die Katze sieht den Drucker und die Haus.",
+    ]
+    assert agreeing(model, asked, translation, LanguagePair(source="en", target="fr")) == []
+    assert agreeing(model, asked, "Die Katze sieht den Drucker und die Haus.") == []
+    assert agreeing(model, asked, "Das Hund sieht die Knochen.") == []
+
+
+def test_words_before_a_name_stay(model: Model) -> None:
+    asked = dataclasses.replace(sentence(model, Term(("Katze",), ("Katze",)), text="Katze"), lacking=(True,))
+
+    hypothesis = Hypothesis(model.tokenizer.encode("Das Katze.")[:-1], -1.0, FinishReason.STOP)
+    assert find_agreeing(model.tokenizer, asked, hypothesis, PAIR) == ()
+
+
+def test_few_translations_are_tried(model: Model) -> None:
+    asked = sentence(model, Term(("dog",), ("Drucker",)), text="dog " * 6)
+
+    assert len(agreeing(model, asked, "die Drucker " * 6)) == 8
+
+
+def test_what_was_cut_off_or_begins_as_the_caller_says_stays(model: Model) -> None:
+    asked = dataclasses.replace(sentence(model, Term(("dog",), ("Katze",))), lacking=(True,))
+    ids = model.tokenizer.encode("Das Katze rennt.")[:-1]
+    whole, cut_off = (Hypothesis(ids, -1.0, reason) for reason in (FinishReason.STOP, FinishReason.LENGTH))
+    begun = dataclasses.replace(asked, prefix=Given("Das", (5,)))
+
+    assert len(find_agreeing(model.tokenizer, asked, whole, PAIR)) == 1
+    assert find_agreeing(model.tokenizer, asked, cut_off, PAIR) == ()
+    assert find_agreeing(model.tokenizer, begun, whole, PAIR) == ()
