@@ -16,7 +16,7 @@ from export.shortlist import learn_shortlist
 from export.subject import DevSet, subject_of
 from export.window import with_window
 from model.augment import Pair
-from model.command import name, number, parse
+from model.command import Parser, name, number, parse
 from model.data import read_corpus
 from model.recipe import CorpusConfig
 from server.bundle.bundle import Bundle
@@ -55,9 +55,7 @@ def _conclude(bundle: Bundle) -> str:
 
 def build_parser() -> argparse.ArgumentParser:
     """All flags, with defaults and units in their help."""
-    parser = argparse.ArgumentParser(
-        prog="babelserve-export", description="Export a checkpoint to a bundle, and prove it."
-    )
+    parser = Parser(prog="babelserve-export", description="Export a checkpoint to a bundle, and prove it.")
     parser.add_argument(
         "checkpoint",
         type=Path,

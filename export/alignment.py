@@ -75,7 +75,7 @@ def open_heads(bundle: Bundle, variant: str, runner: Runner) -> Attend:
     graph = all_heads_graph(step, bundle.manifest.dimensions.decoder_layers)
     weights = bundle.read(f"{variant}/{WEIGHTS_FILE}")
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # as in server.runtime.sessions
     options.add_external_initializers_from_files_in_memory([WEIGHTS_FILE], [weights], [len(weights)])
     session = onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
     caches = [each.name for each in session.get_inputs() if each.name not in ALIGNER_INPUTS]

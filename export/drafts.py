@@ -37,6 +37,9 @@ def check_new(out: Path) -> None:
     parent = next(path for path in out.absolute().parents if os.path.lexists(path))
     if not parent.is_dir():
         raise NotADirectoryError(f"{out} cannot be made: {parent} is no directory")
+    for name in out.absolute().relative_to(parent).parts:
+        with contextlib.suppress(FileNotFoundError):
+            (parent / name).lstat()  # raises OSError if the name is too long
     with scratch(parent, _prefix(out)):
         pass
 

@@ -9,7 +9,15 @@ from pathlib import Path
 
 from export.verify import VerificationError
 from model.command import printable
-from server.errors import StartupError
+from server.errors import StartupError, TranslationError
+from server.models.warm_up import reason_of
+
+
+class _Messages(logging.Formatter):
+    """Writes messages alone: the error at the end says what has failed, and a traceback would not be read."""
+
+    def formatException(self, _: object) -> str:  # noqa: N802  # the name is that of `logging`
+        return ""
 
 
 @contextlib.contextmanager
@@ -26,15 +34,21 @@ def endings(program: str, out: Path | None, *refusals: type[Exception], subject:
         SystemExit: 2 for what cannot be read or does not fit, 1 when a check fails or a signal comes; in both cases
             nothing has been written.
     """
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Messages())
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(1))  # so that a half-written bundle is removed
     refused: tuple[type[Exception], ...] = OSError, ValueError, *refusals
     try:
         yield
     except refused as error:
         _end(2, ": ".join(filter(None, (program, subject, str(error)))))
-    except (VerificationError, StartupError) as error:
+    except VerificationError as error:
         _end(1, f"{program}: {out} was not written: {error}")
+    except StartupError as error:
+        _end(1, f"{program}: {out} was not written: " + "\n".join(map(printable, error.faults)))
+    except TranslationError as error:  # such as numbers that overflow
+        _end(1, f"{program}: {out} was not written: {printable(reason_of(error))}")
     except KeyboardInterrupt:
         sys.exit(1)
 

@@ -27,11 +27,13 @@ from babelserve.lines import Line
 from babelserve.messages import TranslateOptions
 from babelserve.models import only_target
 from export.heads import measure_heads, report
+from export.texts import read_text
 from model.checkpoint import Checkpoint, load_checkpoint
-from model.command import parse
+from model.command import Parser, parse, printable
 from model.data import read_corpus
 from model.families import FAMILIES
 from model.recipe import CorpusConfig
+from server.bundle.graphs import MAX_BEAM_SIZE
 
 BATCH_SENTENCES = 64
 
@@ -116,28 +118,37 @@ def main() -> None:
     try:
         if arguments.heads:
             _print_heads(arguments)
-            return
-        source, reference = arguments.source or "", arguments.reference or ""
-        corpus = CorpusConfig(source=source, target=reference, tsv=arguments.tsv or "")
-        pairs = read_corpus(corpus, Path()).pairs[: arguments.limit]
-        if not pairs:
-            raise ValueError("there is nothing to score")
-        sources = [source for source, _ in pairs]
-        if arguments.server:
-            hypotheses = _translate_by_named_server(arguments, sources)
-        elif arguments.checkpoint:
-            hypotheses = translate_by_checkpoint(arguments.checkpoint, sources, arguments.beam_size)
         else:
-            lines = arguments.hypotheses.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-            hypotheses = lines[: arguments.limit]
-        if len(hypotheses) != len(pairs):
-            raise ValueError(f"{len(hypotheses)} translations for {len(pairs)} sentences")
+            _print_scores(arguments)
     except (OSError, ValueError) as error:
-        print(f"babelserve-evaluate: {error}", file=sys.stderr)
+        for line in str(error).split("\n"):
+            _tell(line)
         sys.exit(2)
     except TranslationError as error:
-        print(f"babelserve-evaluate: {arguments.server}: {error}", file=sys.stderr)
+        _tell(f"{arguments.server}: {error}")
         sys.exit(1)
+
+
+def _print_scores(arguments: argparse.Namespace) -> None:
+    """Translates, prints the scores, and writes the translations if asked to.
+
+    Raises:
+        OSError, ValueError: a file cannot be read or written, or does not fit.
+        TranslationError: the server has not translated.
+    """
+    source, reference = arguments.source or "", arguments.reference or ""
+    corpus = CorpusConfig(source=source, target=reference, tsv=arguments.tsv or "")
+    pairs = read_corpus(corpus, Path()).pairs[: arguments.limit]
+    sources = [source for source, _ in pairs]
+    if arguments.server:
+        hypotheses = _translate_by_named_server(arguments, sources)
+    elif arguments.checkpoint:
+        hypotheses = translate_by_checkpoint(arguments.checkpoint, sources, arguments.beam_size)
+    else:
+        lines = read_text("--hypotheses", arguments.hypotheses).removesuffix("\n").split("\n")
+        hypotheses = lines[: arguments.limit]
+    if len(hypotheses) != len(pairs):
+        raise ValueError(f"{len(hypotheses)} translations for {len(pairs)} sentences")
     if arguments.output:
         arguments.output.write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8")
     print(json.dumps(scores(hypotheses, [reference for _, reference in pairs]), indent=2))
@@ -168,7 +179,7 @@ def _read_checkpoint(path: Path) -> Checkpoint:
 
 def build_parser() -> argparse.ArgumentParser:
     """All flags, with defaults and units in their help."""
-    parser = argparse.ArgumentParser(prog="babelserve-evaluate", description="Score translations: sacreBLEU and chrF.")
+    parser = Parser(prog="babelserve-evaluate", description="Score translations: sacreBLEU and chrF.")
     parser.add_argument("--source", metavar="FILE", help="source sentences, one a line, plain or gzipped")
     parser.add_argument("--reference", metavar="FILE", help="their translations, line by line")
     parser.add_argument("--tsv", metavar="FILE", help="instead of both: lines of source TAB reference")
@@ -199,8 +210,10 @@ def _parse_arguments() -> argparse.Namespace:
             parser.error("give --heads with --checkpoint, and without --tsv, --source and --reference")
     elif bool(arguments.tsv) == bool(arguments.source and arguments.reference):
         parser.error("give either --tsv or both --source and --reference")
-    if arguments.beam_size < 1:
-        parser.error(f"argument --beam-size: must be at least 1, not {arguments.beam_size}")
+    if not 1 <= arguments.beam_size <= MAX_BEAM_SIZE:
+        parser.error(f"argument --beam-size: must be in 1..{MAX_BEAM_SIZE}, not {arguments.beam_size}")
+    if arguments.limit is not None and arguments.limit < 1:
+        parser.error(f"argument --limit: must be at least 1, not {arguments.limit}")
     return arguments
 
 
@@ -238,7 +251,7 @@ def _translate_by_named_server(arguments: argparse.Namespace, sources: list[str]
 
 
 def _tell(message: str) -> None:
-    print(f"babelserve-evaluate: {message}", file=sys.stderr)
+    print(f"babelserve-evaluate: {printable(message)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

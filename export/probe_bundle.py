@@ -5,6 +5,7 @@ does the same.
 """
 
 import argparse
+import asyncio
 import dataclasses
 import sys
 from collections.abc import Sequence
@@ -21,13 +22,16 @@ from export.files import EXACT
 from export.imports.samples import own_sentences
 from export.probe import probe_model
 from export.subject import DevSet
+from export.texts import read_text
 from export.verify import open_translator
-from model.command import parse
+from model.command import Parser, parse
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.graphs import TRANSFORMER
 from server.bundle.languages import LanguagePair
 from server.bundle.manifest import MANIFEST_FILE, REVISION, SEAL_FILE, Manifest, seal
 from server.bundle.tokenizer import Tokenizer
+from server.errors import BundleError
+from server.models.proof import prove_all
 from server.runtime.runner import open_runner
 
 
@@ -35,14 +39,17 @@ def main() -> None:
     """Entry point; exit code 2 for what cannot be read."""
     arguments = parse(build_parser())
     with endings("babelserve-probe", arguments.bundle):
+        # In another process first, since a stranger's graph may run for ever or take all memory.
+        if faults := asyncio.run(prove_all(arguments.bundle, lambda _: None)):
+            raise BundleError(faults)
         bundle = open_bundle(arguments.bundle)
         pair = bundle.manifest.golden_pair
         sentences = own_sentences(pair.source)
         if arguments.text is not None:
-            sentences = [line for line in arguments.text.read_text(encoding="utf-8").splitlines() if line.strip()]
+            sentences = _read_lines("--text", arguments.text)
         references: list[str] = []
         if arguments.reference is not None:
-            references = [line for line in arguments.reference.read_text(encoding="utf-8").splitlines() if line.strip()]
+            references = _read_lines("--reference", arguments.reference)
             if len(references) != len(sentences):
                 raise ValueError(f"--reference has {len(references)} lines, and there are {len(sentences)} sentences")
         if not sentences:
@@ -58,6 +65,11 @@ def main() -> None:
             sys.stdout.write(f"confidence: calibration error {manifest.confidence.calibration_error:.3f}\n")
 
 
+def _read_lines(flag: str, path: Path) -> list[str]:
+    """Returns the lines of a file that are not empty. Raises as `read_text`."""
+    return [line for line in read_text(flag, path).splitlines() if line.strip()]
+
+
 def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], references: Sequence[str] = ()) -> Manifest:
     """Returns a bundle's manifest with what its network can read and how it aligns; adds the aligners to its files.
 
@@ -68,6 +80,9 @@ def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], refer
         pair: the direction to try it in.
         sentences: in its source language.
         references: a translation of each sentence; none to leave the bundle's confidence as it is.
+
+    Raises:
+        ValueError: no sentence is short enough for the network.
     """
     known = dataclasses.replace(bundle.manifest.masking, codes=(), unknown_characters="")
     manifest = dataclasses.replace(bundle.manifest, masking=known)
@@ -75,17 +90,23 @@ def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], refer
     runner = open_runner(bundle, name, "cpu")
     with open_translator(runner, bundle) as translator:
         tokenizer = Tokenizer(manifest, bundle.read)
-        manifest = probe_model(translator, tokenizer, manifest, (pair.source, pair.target), sentences)
+        encoded = [(text, tokenizer.encode(text, pair.source_prefix)) for text in sentences]
+        longest = manifest.limits.max_source_tokens
+        fitting = [(text, ids) for text, ids in encoded if len(ids) <= longest]
+        if not fitting:
+            raise ValueError(f"--text has no sentence of at most {longest} tokens")
+        manifest = probe_model(
+            translator, tokenizer, manifest, (pair.source, pair.target), [each for each, _ in fitting]
+        )
         if manifest.is_one_pass:
             return manifest  # it has neither confidence nor alignment
-        sources = [tokenizer.encode(text, pair.source_prefix) for text in sentences[:CHECKED_SENTENCES]]
-        fitting = [ids for ids in sources if len(ids) <= manifest.limits.max_source_tokens]
         if references:
             dev = DevSet(sentences, list(references), [(pair.source, pair.target)] * len(sentences))
             manifest = with_confidence(translator, tokenizer, manifest, encode_examples(dev, manifest, tokenizer))
         if manifest.family != TRANSFORMER:
             return manifest  # the aligner is made of a Transformer's layers
-        alignment = choose_heads(open_heads(bundle, name, runner), translate_own(translator, manifest, pair, fitting))
+        own = translate_own(translator, manifest, pair, [ids for _, ids in fitting[:CHECKED_SENTENCES]])
+        alignment = choose_heads(open_heads(bundle, name, runner), own)
     variants = {
         each: write_aligner(bundle.directory / each, variant, alignment.heads)
         for each, variant in manifest.variants.items()
@@ -106,7 +127,7 @@ def write_manifest(bundle: Bundle, manifest: Manifest) -> Manifest:
 
 def build_parser() -> argparse.ArgumentParser:
     """All flags, with defaults in their help."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="babelserve-probe",
         description="Find out which characters and codes a bundle's network returns, and how its translations are"
         " aligned, and write both into the bundle.",

@@ -23,7 +23,7 @@ from export.one_pass import draw_one_pass
 from export.subject import weights_hash
 from export.verify import VerificationError
 from model.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from model.command import parse
+from model.command import Parser, parse
 from model.config import TransformerConfig
 from model.families import FAMILIES
 from model.network import Network
@@ -75,6 +75,7 @@ def restore_checkpoint(directory: Path) -> Checkpoint:
         config = TransformerConfig(**facts["recipe"]["model"])
         if config.family == "recurrent":  # whose graphs have the gates of both directions in one tensor
             raise ValueError(f"{directory} is of the family {config.family}, which cannot be restored")
+        _check_size(config, bundle)  # before there is a network: it might take all memory
         model = FAMILIES[config.family].network(config)
         _fill(model, bundle)
     except (KeyError, TypeError) as error:
@@ -84,6 +85,16 @@ def restore_checkpoint(directory: Path) -> Checkpoint:
         if weights_hash(weights) == expected:
             return Checkpoint(config=model.config, weights=weights, tokenizer=bundle.read(TOKENIZER_FILE), facts=facts)
     raise VerificationError(f"{directory} has other weights than the checkpoint that its manifest names")
+
+
+def _check_size(config: TransformerConfig, bundle: Bundle) -> None:
+    """Raises ValueError if a network has more weights than the files of a bundle have room for."""
+    with torch.device("meta"):  # the network without its numbers
+        network = FAMILIES[config.family].network(config)
+    num_bytes = sum(weight.nbytes for weight in network.state_dict().values())
+    there = sum(map(len, bundle.contents.values()))
+    if num_bytes > there:
+        raise ValueError(f"{bundle.directory} has {there} bytes, and the network of its recipe {num_bytes}")
 
 
 def _fill(model: Network, bundle: Bundle) -> None:
@@ -109,7 +120,7 @@ def _drawn(model: Network) -> dict[str, Graph]:
 
 def build_parser() -> argparse.ArgumentParser:
     """All arguments."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m export.restore", description="Write the checkpoint that a bundle was exported from."
     )
     parser.add_argument("bundle", type=Path, help="directory of the bundle, such as server/builtin/en-de")

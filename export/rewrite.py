@@ -22,7 +22,7 @@ from export.files import save_graphs
 from export.halves import share_halves
 from export.probe_bundle import write_manifest
 from export.verify import VerificationError, open_translator
-from model.command import parse
+from model.command import Parser, parse
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.files import describe_file
 from server.bundle.graphs import EMBEDDING
@@ -122,7 +122,7 @@ def _random_sources(manifest: Manifest) -> list[list[int]]:
 
 def build_parser() -> argparse.ArgumentParser:
     """All arguments."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m export.rewrite", description="Write a bundle of an earlier revision anew: it becomes smaller."
     )
     parser.add_argument("bundle", type=Path, help="directory of the bundle, which stays as it is")

@@ -13,6 +13,7 @@ import numpy as np
 import sentencepiece
 from numpy.typing import NDArray
 
+from export.subject import longest_source
 from model.augment import Pair
 from model.checkpoint import Checkpoint
 from server.bundle.shortlist import Shortlist
@@ -48,12 +49,12 @@ def learn_shortlist(pairs: list[Pair], checkpoint: Checkpoint) -> Shortlist:
     numbers and whatever is copied can be spelled.
 
     Raises:
-        ValueError: no pairs.
+        ValueError: no pairs, or the checkpoint does not say how long the sentences of its training were.
     """
     config = checkpoint.config
     tokenizer = sentencepiece.SentencePieceProcessor(model_proto=checkpoint.tokenizer)
     sources, targets = (tokenizer.encode(list(side)) for side in zip(*pairs, strict=True)) if pairs else ([], [])
-    longest = checkpoint.facts.get("recipe", {}).get("training", {}).get("max_tokens", config.max_positions)
+    longest = longest_source(checkpoint)
     encoded = [([*s, config.eos_id], [*t, config.eos_id]) for s, t in zip(sources, targets, strict=True)]
     fitting = [(s, t) for s, t in encoded if max(len(s), len(t)) <= longest]
     shortlist = build_shortlist(fitting, config.vocab_size, always=spelling_ids(tokenizer))

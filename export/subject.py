@@ -8,12 +8,15 @@ from typing import Any
 from torch import Tensor
 
 from model.checkpoint import Checkpoint
+from model.command import NAMES, is_name
 from model.network import Network
 from model.one_pass import UPSAMPLING, OnePass
 from server.bundle.languages import LanguagePair, Languages
 from server.bundle.manifest import TOKENIZER_FILE, SearchDefaults
-from server.bundle.masking import Masking
+from server.bundle.masking import MAX_PLACEHOLDERS, Masking
 from server.bundle.shortlist import Shortlist
+
+_MOST_TOKENS = 1 << 20  # that a recipe may name; no network has as many positions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +65,16 @@ class DevSet:
 
 
 def subject_of(checkpoint: Checkpoint, shortlist: Shortlist | None = None) -> Subject:
-    """Returns a model of our own as what is exported. Raises ValueError for a shortlist that it cannot have."""
+    """Returns a model of our own as what is exported.
+
+    Raises:
+        ValueError: the checkpoint says of itself what no bundle may have, or it cannot have a shortlist.
+    """
     config, facts = checkpoint.config, checkpoint.facts
-    longest = facts.get("recipe", {}).get("training", {}).get("max_tokens", config.max_positions)
-    max_source_tokens = min(longest, config.max_positions)
+    for key in ("name", "source_language", "target_language"):
+        if not isinstance(found := facts.get(key), str) or not is_name(found):
+            raise ValueError(f"the checkpoint's {key} must be {NAMES}, not {found!r:.80}")
+    max_source_tokens = min(longest_source(checkpoint), config.max_positions)
     # Learned positions behind the longest training sentence have never been trained.
     num_positions = max_source_tokens if config.positions == "learned" else config.max_positions
     model = checkpoint.build_network()
@@ -82,18 +91,41 @@ def subject_of(checkpoint: Checkpoint, shortlist: Shortlist | None = None) -> Su
         if is_one_pass
         else min(num_positions, 2 * max_source_tokens + 16),
         shortlist=shortlist,
-        masking=_masking(facts.get("recipe", {})),
+        masking=_masking(facts),
         training={**facts, "weights_sha256": weights_hash(checkpoint.weights)},
     )
 
 
-def _masking(recipe: Mapping[str, Any]) -> Masking:
+def longest_source(checkpoint: Checkpoint) -> int:
+    """Returns the most tokens of the sentences that a model was trained with. Raises ValueError if it does not say."""
+    return _of_recipe(checkpoint.facts, "training", "max_tokens", checkpoint.config.max_positions, (1, _MOST_TOKENS))
+
+
+def _masking(facts: Mapping[str, Any]) -> Masking:
     """Returns what a recipe has taught its model to read."""
-    rewritings, tokenizer = recipe.get("augmentation", {}), recipe.get("tokenizer", {})
+    placeholders = _of_recipe(facts, "tokenizer", "num_placeholders", 0, (0, MAX_PLACEHOLDERS))
+    rewritings = _table(facts, "augmentation")
     return Masking(
-        num_placeholders=tokenizer.get("num_placeholders", 0) if rewritings.get("placeholder") else 0,
+        num_placeholders=placeholders if rewritings.get("placeholder") else 0,
         folds_capitals=bool(rewritings.get("lower_case")),
     )
+
+
+def _of_recipe(facts: Mapping[str, Any], table: str, key: str, default: int, limits: tuple[int, int]) -> int:
+    """Returns a whole number of the recipe among a checkpoint's facts. Raises ValueError if it is none."""
+    found, (least, most) = _table(facts, table).get(key, default), limits
+    if type(found) is not int or not least <= found <= most:
+        raise ValueError(f"the checkpoint's recipe.{table}.{key} must be in {least}..{most}, not {found!r:.80}")
+    return found
+
+
+def _table(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Returns a table of the recipe among a checkpoint's facts. Raises ValueError if it is none."""
+    recipe = facts.get("recipe", {})
+    table = recipe.get(name, {}) if isinstance(recipe, Mapping) else None
+    if not isinstance(table, Mapping):
+        raise ValueError(f"the checkpoint's recipe.{name} must be a table")
+    return table
 
 
 def weights_hash(weights: Mapping[str, Tensor]) -> str:

@@ -6,10 +6,19 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 _MAX_FAULTS = 50  # lines; more of a file's faults than anybody reads
 _MAX_NAME_CHARACTERS = 128  # as in server.bundle.manifest_file
 NAMES = f"1 to {_MAX_NAME_CHARACTERS} printable characters"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors repeat what it was given without what a terminal would obey."""
+
+    def error(self, message: str) -> NoReturn:
+        """See `argparse.ArgumentParser.error`."""
+        super().error(printable(message))
 
 
 def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:

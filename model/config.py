@@ -116,7 +116,7 @@ class TransformerConfig:
                 faults.append(f"{name} must be in [0, 1), not {probability}")
         kind = self.decoder_mixer if self.family == "transformer" else self.family
         most = self.max_positions if kind == "attention" else 0
-        if not 0 <= self.self_window <= most:
+        if type(self.self_window) is not int or not 0 <= self.self_window <= most:
             faults.append(f"self_window must be in 0..{most} with {kind}, not {self.self_window}")
         if not 0 < self.layer_norm_eps <= 1:
             faults.append(f"layer_norm_eps must be over 0 and at most 1, not {self.layer_norm_eps}")
@@ -182,7 +182,7 @@ class TransformerConfig:
         return [
             f"{name} must be in 1..{most[name]}, not {getattr(self, name)}"
             for name in given
-            if not 1 <= getattr(self, name) <= most[name]
+            if type(getattr(self, name)) is not int or not 1 <= getattr(self, name) <= most[name]
         ]
 
     def _head_faults(self) -> list[str]:
@@ -212,5 +212,5 @@ class TransformerConfig:
         return [
             f"{name} must be in 0..{getattr(self, limit) - 1}, below {limit}, not {getattr(self, name)}"
             for limit, name in limits
-            if not 0 <= getattr(self, name) < getattr(self, limit)
+            if type(getattr(self, name)) is not int or not 0 <= getattr(self, name) < getattr(self, limit)
         ]

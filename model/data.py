@@ -50,20 +50,23 @@ def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
 
     Raises:
         OSError: a file cannot be read.
-        ValueError: a file is damaged or has a line that is too long (`model.files`), no line is whole, or the two files
-            of a pair differ in their number of lines.
+        ValueError: a file is damaged or has a line that is too long (`model.files`), no line is whole, the two files of
+            a pair differ in their number of lines, or there is no memory for all lines.
     """
     name = config.tsv or config.source
     pairs: list[Pair] = []
     classes: dict[Pair, str] = {}
     number = num_broken = first_broken = 0
-    for number, (source, target, word_class) in enumerate(_rows(config, data), 1):
-        if not (source and target):
-            num_broken, first_broken = num_broken + 1, first_broken or number
-            continue
-        pairs.append((target, source) if config.reverse else (source, target))
-        if config.has_classes and word_class:
-            classes[pairs[-1]] = word_class
+    try:
+        for number, (source, target, word_class) in enumerate(_rows(config, data), 1):
+            if not (source and target):
+                num_broken, first_broken = num_broken + 1, first_broken or number
+                continue
+            pairs.append((target, source) if config.reverse else (source, target))
+            if config.has_classes and word_class:
+                classes[pairs[-1]] = word_class
+    except MemoryError as error:  # of a small gzip file with many lines, say
+        raise ValueError(f"{_path(data, name)}: the memory is full after {number} lines") from error
     if not pairs:
         raise ValueError(f"{_path(data, name)}: none of its {number} lines has text in UTF-8 on both sides")
     if num_broken:

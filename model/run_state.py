@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from model.checkpoint import FOREIGN, Checkpoint, first_line, load_checkpoint, save_atomically
+from model.checkpoint import FOREIGN, Checkpoint, check_archive, first_line, load_checkpoint, save_atomically
 from model.files import opened
 from model.recipe import Recipe
 
@@ -39,6 +39,8 @@ def load_run(path: Path, recipe: Recipe) -> dict[str, Any]:
     """
     with opened(path) as file:
         try:
+            check_archive(file)
+            file.seek(0)
             document = torch.load(file, map_location="cpu", weights_only=True)
             before = document.get("recipe", {})  # runs begun by older versions have none
             differences = list(_differences(before, dataclasses.asdict(recipe)))
@@ -58,8 +60,7 @@ def load_pretrained(path: Path, recipe: Recipe) -> Checkpoint:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is no checkpoint, its weights are not those of its network, or that is not the recipe's: every
-            difference, one a line.
+        ValueError: it is no checkpoint, or its network is not the recipe's: every difference, one a line.
     """
     checkpoint = load_checkpoint(path)
     model = dataclasses.asdict(checkpoint.config)
@@ -69,10 +70,6 @@ def load_pretrained(path: Path, recipe: Recipe) -> Checkpoint:
     if differences := list(_differences({"model": model}, dataclasses.asdict(recipe))):
         advice = f"{path} is another network; take its [model], or train without it"
         raise ValueError("\n".join([advice, *(f"{path}: {difference}" for difference in differences)]))
-    try:
-        checkpoint.build_network()
-    except FOREIGN as error:
-        raise ValueError(f"{path} has not the weights of its network: {first_line(error)}") from error
     return checkpoint
 
 

@@ -28,7 +28,7 @@ import torch
 
 from model.augment import Augmentation, Pair
 from model.checkpoint import Checkpoint
-from model.command import parse, told
+from model.command import Parser, parse, told
 from model.data import Corpus, epoch_pairs, has_examples, read_corpus, without_held_out, word_classes
 from model.families import FAMILIES
 from model.files import hold_folder, read_whole, replacing
@@ -88,7 +88,7 @@ def _export_command(recipe: Recipe, data: Path, out: Path) -> str:
 
 def build_parser() -> argparse.ArgumentParser:
     """All flags, with defaults and units in their help."""
-    parser = argparse.ArgumentParser(prog="babelserve-train", description="Train a translation model.")
+    parser = Parser(prog="babelserve-train", description="Train a translation model.")
     parser.add_argument("recipe", type=Path, nargs="?", help="TOML file, such as --init writes")
     parser.add_argument("--data", type=Path, metavar="DIR", help="directory that the recipe's corpora are relative to")
     parser.add_argument("--out", type=Path, metavar="DIR", help="for checkpoints; an existing run goes on")

@@ -18,6 +18,7 @@ from torch.utils.tensorboard import SummaryWriter
 from model.ahead import epochs_from, spare_cores
 from model.augment import Augmentation, Pair
 from model.checkpoint import FOREIGN, Checkpoint, average_weights, load_checkpoint, save_checkpoint
+from model.command import printable
 from model.curve import can_draw, draw_curve
 from model.data import Batch, Corpus, epoch_batches, epoch_pairs, word_classes
 from model.families import FAMILIES
@@ -67,7 +68,7 @@ class Trainer:
         is_same = checkpoint.config.family == self.recipe.model.family
         weights = {name: w for name, w in checkpoint.weights.items() if is_same or not name.startswith("decoder")}
         self.model.load_state_dict({**self.model.state_dict(), **weights})
-        self.pretrained = str(checkpoint.facts.get("name", "another model"))
+        self.pretrained = printable(str(checkpoint.facts.get("name", "another model")))
 
     @property
     def is_finished(self) -> bool:
@@ -252,7 +253,9 @@ class Trainer:
         logger.info("%s: %s with dev BLEU %.2f", self.out / "final.pt", kind, bleu)
 
     def _step_checkpoints(self) -> list[Path]:
-        return sorted(self.out.glob("step-*.pt"), key=lambda path: int(path.stem.split("-")[1]))
+        """Returns those of this run, the last one last. Another file of such a name is somebody else's."""
+        paths = [self.out / f"step-{step}.pt" for step, _, _ in self.score_curve]
+        return [path for path in paths if path.exists()]
 
     def _checkpoint(self, weights: dict[str, Tensor], bleu: float) -> Checkpoint:
         facts = {

@@ -8,10 +8,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import sentencepiece
+from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
 
 from model.recipe import Recipe
 from model.verbatim import PLACEHOLDER_START
 
+# In place of one character or of the unknown token. Half of it refuses Unicode's own compatibility forms, of which one
+# has 33 bytes. With twice as many, a line of a corpus could take 128 MB. The server has the same bound
+# (server.bundle.sentence_pieces).
+_MAX_WRITTEN_BYTES = 64
 # What SentencePiece says where the size does not fit the text.
 _TOO_LARGE = re.compile(r"too high .* <= (\d+)")
 _TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
@@ -56,6 +61,23 @@ def learn_vocabulary(sentences: Iterable[str], recipe: Recipe) -> bytes:
     return output.getvalue()
 
 
+def open_vocabulary(content: bytes) -> sentencepiece.SentencePieceProcessor:
+    """Opens a SentencePiece model. Raises ValueError: it is none, or writes too much in place of a character."""
+    found = sentencepiece.SentencePieceProcessor()
+    try:
+        found.load_from_serialized_proto(content)
+    except (OSError, RuntimeError, ValueError):  # the last: its words quote bytes that are no UTF-8
+        raise ValueError("is no SentencePiece model") from None
+    proto = ModelProto.FromString(content)
+    written = [str(proto.trainer_spec.unk_surface).encode()]  # it is bytes where it is no UTF-8
+    for spec in (proto.normalizer_spec, proto.denormalizer_spec):
+        rules = spec.precompiled_charsmap  # the length of a table, the table, and the texts that it leads to
+        written += rules[4 + int.from_bytes(rules[:4], "little") :].split(b"\0")
+    if (longest := max(map(len, written))) > _MAX_WRITTEN_BYTES:
+        raise ValueError(f"writes {longest} bytes in place of a character, at most {_MAX_WRITTEN_BYTES} are taken")
+    return found
+
+
 def vocabulary_faults(content: bytes, recipe: Recipe) -> list[str]:
     """Says what keeps a SentencePiece model, learned here or elsewhere, from being a recipe's vocabulary.
 
@@ -63,11 +85,10 @@ def vocabulary_faults(content: bytes, recipe: Recipe) -> list[str]:
         content: of its file.
         recipe: whose ids and size it must have, and whose placeholders, if pairs are rewritten with them.
     """
-    found = sentencepiece.SentencePieceProcessor()
     try:
-        found.load_from_serialized_proto(content)
-    except RuntimeError:
-        return ["is no SentencePiece model"]
+        found = open_vocabulary(content)
+    except ValueError as error:
+        return [str(error)]
     model = recipe.model
     faults = []
     if found.vocab_size() != model.vocab_size:

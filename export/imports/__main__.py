@@ -20,7 +20,7 @@ from export.imports.reference import compare, refusal
 from export.imports.report import ImportFault, Report, shown
 from export.imports.samples import read_sentences, sample_set
 from export.imports.subject import build_subject
-from model.command import NAMES, is_name, name, number, parse
+from model.command import NAMES, Parser, is_name, name, number, parse
 from server.bundle.bundle import Bundle
 from server.bundle.variants import VARIANTS
 
@@ -115,7 +115,7 @@ def _listed(codes: list[str], most: int = 12) -> str:
 
 def build_parser() -> argparse.ArgumentParser:
     """All flags, with defaults and units in their help."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="babelserve-import", description="Make a bundle of somebody else's translation model, and prove it."
     )
     parser.add_argument("source", type=Path, help="the model's directory, or an .argosmodel file")

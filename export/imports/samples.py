@@ -9,12 +9,12 @@ from pathlib import Path
 
 from export.examples import LEAST_WITHOUT_REFERENCES
 from export.subject import DevSet
+from export.texts import read_text
 from server.bundle.languages import LanguagePair, Languages
 
 _FOLDER = Path(__file__).with_name("sentences")
 _MOST_TARGETS = 16  # languages that sentences are translated into, in turn
 _MOST_SENTENCES = 200
-_MAX_TEXT_BYTES = 64 << 20
 
 
 def read_sentences(path: Path) -> list[str]:
@@ -24,14 +24,7 @@ def read_sentences(path: Path) -> list[str]:
         ValueError: it is no UTF-8, too large, or has too few of them.
         OSError: it cannot be read.
     """
-    with path.open("rb") as file:  # which may be a pipe
-        data = file.read(_MAX_TEXT_BYTES + 1)
-    if len(data) > _MAX_TEXT_BYTES:
-        raise ValueError(f"--text {path} has more than {_MAX_TEXT_BYTES} bytes")
-    try:
-        lines = [line.strip() for line in data.decode("utf-8-sig").splitlines()]
-    except UnicodeDecodeError as error:
-        raise ValueError(f"--text {path} is no UTF-8: {error}") from error
+    lines = [line.strip() for line in read_text("--text", path).splitlines()]
     sentences = [line for line in lines if line]
     if len(sentences) < LEAST_WITHOUT_REFERENCES:
         raise ValueError(

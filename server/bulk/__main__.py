@@ -4,6 +4,7 @@ Exit codes: 0 every row is translated; 1 every row is written, and some have err
 go on, and goes on when it is started again.
 """
 
+import logging
 import sys
 import time
 from collections.abc import Sequence
@@ -11,8 +12,8 @@ from collections.abc import Sequence
 from server.bulk.command import build_parser, read_job, read_model_settings
 from server.bulk.job import Job, Shard
 from server.bulk.worker import Done, Worker
-from server.errors import StartupError, TranslationError
-from server.telemetry.stderr import in_one_line, tell
+from server.errors import InvalidRequest, StartupError, TranslationError
+from server.telemetry.stderr import OneLineHandler, in_one_line, tell
 
 _FAILED, _CANNOT_START, _CANNOT_GO_ON = 1, 2, 3
 
@@ -21,15 +22,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line. Raises SystemExit with the exit code, if it is not 0."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     cut = words.index("--") if "--" in words else len(words)
-    options = build_parser().parse_args(words[:cut])
+    logging.basicConfig(handlers=[OneLineHandler()], level=logging.WARNING)
     try:
+        options = build_parser().parse_args(words[:cut])
         job = read_job(options, read_model_settings(words[cut + 1 :]))
         code = _run(job, job.plan(), options.ray_workers)
     except StartupError as error:
         for fault in error.faults:
             tell(f"babelserve-bulk: {in_one_line(fault)}")
         code = _CANNOT_START
-    except ImportError as error:  # of an extra, or of what fsspec needs for a protocol
+    # Of an extra, or of what fsspec needs for a protocol; what the job's options ask for, which the models do not have.
+    except (ImportError, InvalidRequest) as error:
         tell(f"babelserve-bulk: {in_one_line(str(error))}")
         code = _CANNOT_START
     except (OSError, TranslationError) as error:

@@ -22,3 +22,11 @@ def encoded(text: str) -> Cell:
     except UnicodeEncodeError:
         return Cell(None, "the text is no valid Unicode")
     return Cell(text)
+
+
+def decoded(text: bytes) -> Cell:
+    """Returns a cell with a text, or the error of one that is no UTF-8."""
+    try:
+        return Cell(text.decode())
+    except UnicodeDecodeError:
+        return Cell(None, "the text is no UTF-8")

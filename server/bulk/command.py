@@ -1,6 +1,7 @@
 """The flags of `babelserve-bulk`."""
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
@@ -8,15 +9,19 @@ import shtab
 from google.protobuf import json_format
 
 from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest
+from server.bulk.cell import encoded
 from server.bulk.job import FORMATS, Job
+from server.bundle.graphs import MAX_BEAM_SIZE
 from server.errors import SettingsError
-from server.settings.command_line import read_settings
+from server.settings.command_line import Parser, read_settings, refuse_dashes
 from server.settings.settings import Settings
+
+_COLUMN = re.compile(r"[1-9][0-9]{0,8}")
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Returns the parser."""
-    parser = argparse.ArgumentParser(
+    """Returns the parser. Faults are SettingsError."""
+    parser = Parser(
         prog="babelserve-bulk",
         description="Translates files of rows into files of rows, with models in its own process or on Ray.",
         epilog="After -- stand flags of babelserve that say which models and how, such as --bundle and --lanes. Exit"
@@ -56,6 +61,7 @@ def read_model_settings(words: Sequence[str]) -> Settings:
 
 def read_job(options: argparse.Namespace, settings: Settings) -> Job:
     """Returns the job of a command line. Raises SettingsError with all faults."""
+    refuse_dashes(options)
     suffixes = {PurePosixPath(each).suffix.removeprefix(".") for each in options.inputs}
     forms = {FORMATS.get(each, "") for each in suffixes} if options.format is None else {options.format}
     faults = [f"--format: must be given for inputs that end with {', '.join(sorted(suffixes))}"] * (
@@ -66,15 +72,14 @@ def read_job(options: argparse.Namespace, settings: Settings) -> Job:
     if options.ray_workers < 0:
         faults.append(f"--ray-workers: must be at least 0, not {options.ray_workers}")
     form = min(forms)
-    if form == "tsv" and not (options.column.isdecimal() and int(options.column)):
-        faults.append(f"--column: must be a number from 1 for TSV, not {options.column!r}")
-    request = TranslateRequest(decoding=DecodingOptions(with_scores=False))  # rows have none, and they cost steps time
-    try:
-        json_format.Parse(options.options, request)
-    except json_format.ParseError as error:
-        faults.append(f"--options: {error}")
-    if request.contents:
-        faults.append(f"--options: contents must be empty, not {len(request.contents)} texts")
+    if form == "tsv" and not _COLUMN.fullmatch(options.column):
+        faults.append(f"--column: must be a number from 1 for TSV, not {options.column!r:.40}")
+    if options.beam_size is not None and not 1 <= options.beam_size <= MAX_BEAM_SIZE:
+        faults.append(f"--beam-size: must be in 1..{MAX_BEAM_SIZE}, not {options.beam_size}")
+    for name in ("source", "target", "column", "into"):
+        if encoded(value := getattr(options, name)).error:
+            faults.append(f"--{name}: must be valid Unicode, not {value!r:.40}")
+    request = _read_request(options.options, faults)
     if faults:
         raise SettingsError(faults)
     request.source_language_code, request.target_language_code = options.source, options.target
@@ -90,3 +95,15 @@ def read_job(options: argparse.Namespace, settings: Settings) -> Job:
         request=request.SerializeToString(deterministic=True),
         settings=settings,
     )
+
+
+def _read_request(text: str, faults: list[str]) -> TranslateRequest:
+    """Returns the request that `--options` holds; what is wrong with it is appended to the faults."""
+    request = TranslateRequest(decoding=DecodingOptions(with_scores=False))  # rows have none, and they cost steps time
+    try:
+        json_format.Parse(text, request)
+    except (json_format.ParseError, RecursionError) as error:
+        faults.append(f"--options: {error}")
+    if request.contents:
+        faults.append(f"--options: contents must be empty, not {len(request.contents)} texts")
+    return request

@@ -68,7 +68,7 @@ class Job:
         """Returns all shards in the order of the inputs.
 
         Raises:
-            SettingsError: an input is missing or not of the format, or the output is that of another job.
+            SettingsError: an input is missing or not of the format, or the output another job's or not to be written.
         """
         shards: list[Shard] = []
         sizes: list[tuple[str, int]] = []
@@ -89,7 +89,8 @@ class Job:
     def left(self, shards: Sequence[Shard]) -> list[Shard]:
         """Returns the shards that have no output yet."""
         files, folder = url_to_fs(self.output)
-        done = {_name(each) for each in files.ls(folder, detail=False)} if files.exists(folder) else set()
+        found = files.ls(folder, detail=True) if files.exists(folder) else []
+        done = {_name(each["name"]) for each in found if each["type"] == "file"}
         return [shard for shard in shards if _name(shard.output) not in done]
 
     def finish(self) -> None:
@@ -128,7 +129,7 @@ class Job:
 
     def _files(self) -> Iterator[tuple[Any, str]]:
         for each in self.inputs:
-            files, path = url_to_fs(each)
+            files, path = _opened(each)
             found = sorted(files.glob(path)) if set("*?[") & set(path) else [path]
             if not found or not all(files.isfile(one) for one in found):
                 raise SettingsError([f"{each}: there is no such file"])
@@ -143,16 +144,30 @@ class Job:
 
     def _claim(self, name: str, content: Any) -> None:
         """Writes a file that says what this job is, or compares it with that of the job which began here."""
-        files, folder = url_to_fs(self.output)
+        files, folder = _opened(self.output)
         text = json.dumps(content, indent=1).encode()
         if files.exists(f"{folder}/{name}"):
-            if files.cat_file(f"{folder}/{name}") != text:
+            if not files.isfile(f"{folder}/{name}"):  # a FIFO would be waited for
+                raise SettingsError([f"{self.output}/{name}: is no file"])
+            if files.cat_file(f"{folder}/{name}", start=0, end=len(text) + 1) != text:
                 raise SettingsError(
                     [f"{self.output}/{name}: another job has begun there: other inputs, options or models"]
                 )
             return
-        files.makedirs(folder, exist_ok=True)
-        _write_whole(f"{self.output}/{name}", text)
+        try:
+            files.makedirs(folder, exist_ok=True)
+            _write_whole(f"{self.output}/{name}", text)
+        except OSError as error:
+            raise SettingsError([f"--out: {self.output} cannot be written: {error.strerror or error}"]) from error
+
+
+def _opened(url: str) -> tuple[Any, str]:
+    """Returns a file system, and a path there. Raises SettingsError if the URL is of none that is known."""
+    try:
+        files, path = url_to_fs(url)
+    except ValueError as error:
+        raise SettingsError([f"{url}: {error}"]) from error
+    return files, path
 
 
 def _write_whole(url: str, data: bytes) -> None:

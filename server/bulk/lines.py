@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from server.bulk.cell import Cell, encoded
+from server.bulk.cell import Cell, decoded, encoded
 
 MAX_ROW_BYTES = 4 << 20  # a longer line is a row with an error; no text that a model takes is as long
 _CHUNK_BYTES = 1 << 16  # read at once to find the end of a shard's last line
@@ -77,7 +77,7 @@ class Text:
 
     def source(self, line: bytes) -> Cell:
         """See `LineFormat`."""
-        return _decoded(line.removesuffix(b"\r"))
+        return decoded(line.removesuffix(b"\r"))
 
     def translated(self, line: bytes, outcome: Cell) -> bytes:  # noqa: ARG002
         """See `LineFormat`."""
@@ -101,7 +101,7 @@ class Tsv:
         columns = line.removesuffix(b"\r").split(b"\t", self._column)
         if len(columns) < self._column:
             return Cell(None, f"the row has {len(columns)} columns, not {self._column}")
-        return _decoded(columns[self._column - 1])
+        return decoded(columns[self._column - 1])
 
     def translated(self, line: bytes, outcome: Cell) -> bytes:
         """See `LineFormat`."""
@@ -158,13 +158,6 @@ def joined(form: LineFormat, lines: Sequence[bytes], outcomes: Sequence[Cell]) -
     whole = (b"" if len(line) > MAX_ROW_BYTES else line for line in lines)
     pairs = zip(whole, outcomes, strict=True)
     return b"".join(form.translated(line, outcome) + b"\n" for line, outcome in pairs)
-
-
-def _decoded(line: bytes) -> Cell:
-    try:
-        return Cell(line.decode())
-    except UnicodeDecodeError:
-        return Cell(None, "the text is no UTF-8")
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

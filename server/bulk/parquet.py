@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from server.bulk.cell import Cell
+from server.bulk.cell import Cell, decoded
 from server.errors import SettingsError
 
 
@@ -26,25 +26,30 @@ def row_groups(files: Any, path: str, column: str, into: str) -> list[tuple[int,
     try:
         with files.open(path, "rb") as file, pq.ParquetFile(file) as parquet:
             schema, count = parquet.schema_arrow, parquet.num_row_groups
-    except pa.ArrowInvalid as error:
-        raise SettingsError([f"{path}: is no Parquet file"]) from error
-    kind = schema.field(column).type if column in schema.names else None
+    except (pa.ArrowException, OSError) as error:
+        raise SettingsError([f"{path}: is no Parquet file: {error}"]) from error
+    place = schema.get_field_index(column)  # -1 also if there are two of that name
+    kind = schema.field(place).type if place >= 0 else None
     if kind is None or not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise SettingsError([f"--column: {path} has no column {column!r} of texts"])
+        raise SettingsError([f"--column: {path} has no column {column!r} of texts, or several"])
     if taken := {into, f"{into}_error"} & set(schema.names):
         raise SettingsError([f"--into: {path} has {', '.join(sorted(taken))} already"])
     return [(index, index + 1) for index in range(count)]
 
 
 def read_group(files: Any, path: str, index: int) -> "pa.Table":
-    """Returns a row group. Raises OSError or pyarrow's own errors if it cannot be read."""
-    with files.open(path, "rb") as file, pq.ParquetFile(file) as parquet:
-        return parquet.read_row_group(index)
+    """Returns a row group. Raises OSError if it cannot be read."""
+    try:
+        with files.open(path, "rb") as file, pq.ParquetFile(file) as parquet:
+            return parquet.read_row_group(index)
+    except (pa.ArrowException, OSError) as error:
+        raise OSError(f"{path}, row group {index}: cannot be read: {error}") from error
 
 
 def sources(table: "pa.Table", column: str) -> list[Cell]:
     """Returns the text of each row."""
-    return [Cell(None, "the text is null") if text is None else Cell(text) for text in table[column].to_pylist()]
+    texts = table[column].cast(pa.large_binary()).to_pylist()  # a file may say of any bytes that they are a text
+    return [Cell(None, "the text is null") if text is None else decoded(text) for text in texts]
 
 
 def joined(table: "pa.Table", into: str, outcomes: Sequence[Cell]) -> bytes:

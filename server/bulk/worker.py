@@ -99,7 +99,10 @@ class Worker:
             TranslationError: the job's options are wrong, or the engine is lost.
             OSError: an input cannot be read, or an output not written.
         """
-        self._runner.run(self._run(shards, tell))
+        try:
+            self._runner.run(self._run(shards, tell))
+        except ExceptionGroup as group:  # of what ends a bulk call from within, such as an input that cannot be read
+            raise group.exceptions[0] from group
 
     def close(self) -> None:
         """Ends the models' engines."""

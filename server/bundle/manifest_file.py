@@ -5,7 +5,7 @@ import logging
 import math
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,9 @@ _GREATEST = {
 }
 _MAX_NAME_CHARACTERS = 128
 _MAX_FAULTS = 20  # that are named
+# Of a variant, and beside the variants. A bundle has at most seven of each, so half would be almost too few. With twice
+# as many, holes in the files could take 1 GB of memory (`MAX_HOLE_BYTES` each).
+_MAX_FILES = 16
 _PLAIN_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 
@@ -287,5 +290,6 @@ def _check_variant(name: str, variant: Variant) -> list[str]:
     return faults
 
 
-def _check_plain(names: Iterable[str]) -> list[str]:
-    return [f"{name!r} is not a plain file name" for name in names if not _PLAIN_FILE.fullmatch(name)]
+def _check_plain(names: Collection[str]) -> list[str]:
+    many = [f"must be at most {_MAX_FILES} files, not {len(names)}"] if len(names) > _MAX_FILES else []
+    return many + [f"{name!r} is not a plain file name" for name in names if not _PLAIN_FILE.fullmatch(name)]

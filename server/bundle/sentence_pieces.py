@@ -10,6 +10,12 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[att
 from server.bundle.parsing import parse, parse_json
 
 MAX_FAULTS = 3  # of a table, that are named
+# In place of one character, before a text is cut and behind it, and in place of the unknown token. Half of it refuses
+# Unicode's own compatibility forms, of which one has 33 bytes. With twice as many, a text that a request may have could
+# take 256 MB.
+_MAX_WRITTEN_BYTES = 64
+# Of a piece of a table. Half would still do for words, and twice as many let a translation of 8192 tokens have 64 MB.
+_MAX_PIECE_CHARACTERS = 1000
 _SPACE = "\u2581"  # as pieces have it
 
 
@@ -100,6 +106,8 @@ def read_table(name: str, data: bytes, faults: list[str]) -> tuple[str, ...]:
         table = parse(tuple[str, ...], parse_json(data), "the table", found)
     except ValueError as error:
         found.append(f"cannot be read: {error}")
+    if not found and (longest := max(map(len, table), default=0)) > _MAX_PIECE_CHARACTERS:
+        found.append(f"has a piece of {longest} characters, at most {_MAX_PIECE_CHARACTERS} are read")
     if not found:
         counts = Counter(filter(None, table)).most_common(MAX_FAULTS)
         found += [f"has {piece!r:.40} {count} times" for piece, count in counts if count > 1]
@@ -107,13 +115,29 @@ def read_table(name: str, data: bytes, faults: list[str]) -> tuple[str, ...]:
     return () if found else table
 
 
-def _load(name: str, model: bytes, faults: list[str]) -> SentencePieceProcessor:
+def open_model(model: bytes) -> SentencePieceProcessor:
+    """Opens a SentencePiece model. Raises ValueError: it is none, or writes too much in place of a character."""
     processor = SentencePieceProcessor()
     try:
         processor.LoadFromSerializedProto(model)
     except (OSError, RuntimeError, ValueError):  # the last: its words quote bytes that are no UTF-8
-        faults.append(f"{name}: is no SentencePiece model")
+        raise ValueError("is no SentencePiece model") from None
+    proto = ModelProto.FromString(model)
+    written = [str(proto.trainer_spec.unk_surface).encode()]  # it is bytes where it is no UTF-8
+    for spec in (proto.normalizer_spec, proto.denormalizer_spec):
+        rules = spec.precompiled_charsmap  # the length of a table, the table, and the texts that it leads to
+        written += rules[4 + int.from_bytes(rules[:4], "little") :].split(b"\0")
+    if (longest := max(map(len, written))) > _MAX_WRITTEN_BYTES:
+        raise ValueError(f"writes {longest} bytes in place of a character, at most {_MAX_WRITTEN_BYTES} are taken")
     return processor
+
+
+def _load(name: str, model: bytes, faults: list[str]) -> SentencePieceProcessor:
+    try:
+        return open_model(model)
+    except ValueError as error:
+        faults.append(f"{name}: {error}")
+        return SentencePieceProcessor()
 
 
 def _silence(processor: SentencePieceProcessor, model: bytes, ids: Iterable[int]) -> SentencePieceProcessor:

@@ -42,8 +42,8 @@ logger = logging.getLogger(__name__)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line. Raises SystemExit if it cannot serve."""
-    options = build_parser().parse_args(arguments)
     try:
+        options = build_parser().parse_args(arguments)
         check(options)
         asyncio.run(_serve(options))
     except SettingsError as error:

@@ -6,11 +6,12 @@ from pathlib import Path
 import shtab
 
 from server.errors import SettingsError
+from server.settings.command_line import Parser, host_faults, refuse_dashes
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Returns the parser."""
-    parser = argparse.ArgumentParser(
+    """Returns the parser. Faults are SettingsError."""
+    parser = Parser(
         prog="babelserve-gateway",
         description="Answers over HTTP, as `babelserve --http-port` does, and asks a server over gRPC.",
         epilog="Exit codes: 0 stopped by a signal, 2 cannot start.",
@@ -68,7 +69,10 @@ def build_parser() -> argparse.ArgumentParser:
 
 def check(options: argparse.Namespace) -> None:
     """Checks that flags fit together. Raises SettingsError with all faults."""
-    faults = []
+    refuse_dashes(options)
+    faults = [*host_faults(options.host)]
+    if not options.server or not options.server.isprintable():
+        faults.append(f"--server: must be HOST:PORT, not {options.server!r:.80}")
     for first, second in (("tls_cert", "tls_key"), ("server_cert", "server_key")):
         if (getattr(options, first) is None) != (getattr(options, second) is None):
             faults.append(f"--{first}, --{second}: must be given together".replace("_", "-"))

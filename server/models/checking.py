@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TIMEOUT_SECONDS = 60.0
+_MOST_CHARACTERS = 500  # of what ONNX Runtime says
 
 
 def check_bundle(directory: Path, settings: Settings, metrics: Metrics, variant: str | None = None) -> Iterator[str]:
@@ -106,5 +107,6 @@ def _check_positions(runner: "NetworkRunner", manifest: Manifest, variant: str) 
 
 
 def _reason(error: Exception) -> str:
-    is_memory = isinstance(error, OutOfMemory | MemoryError)
-    return "it takes more memory than there is" if is_memory else "it is beyond the model's positions"
+    if isinstance(error, OutOfMemory | MemoryError):
+        return "it takes more memory than there is"
+    return f"it may be beyond the model's positions: {str(error)[:_MOST_CHARACTERS]}"

@@ -232,7 +232,8 @@ class Graphs:
         options.inter_op_num_threads = 1
         # Between two steps further threads would go on spinning, for nothing but the neighbours' harm.
         options.add_session_config_entry("session.force_spinning_stop", "1")
-        options.log_severity_level = 3
+        # It raises its errors, and would also write them to stderr, with the names in a stranger's graph as they are.
+        options.log_severity_level = 4
         if self.lend is None:
             options.add_external_initializers_from_files_in_memory([WEIGHTS_FILE], [self.weights], [len(self.weights)])
         else:

@@ -33,10 +33,11 @@ class CommandLine:
     list_models: bool = False
 
 
-class _Parser(argparse.ArgumentParser):
-    """Raises instead of leaving."""
+class Parser(argparse.ArgumentParser):
+    """A parser that raises SettingsError instead of leaving."""
 
     def error(self, message: str) -> NoReturn:
+        """See `argparse.ArgumentParser.error`."""
         raise SettingsError([message])
 
 
@@ -64,9 +65,7 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str], vers
     check, make_key, list_models = None, False, False
     try:
         flags, unknown = build_parser(version).parse_known_args(arguments)
-        # For "--flag=--" older argparse has [].
-        if lost := [name for name, value in vars(flags).items() if value in ([], "--", Path("--"))]:
-            raise SettingsError([f"{_flag(name)}: -- is no value" for name in lost])
+        refuse_dashes(flags)
         faults += [f"{argument}: unknown argument" for argument in unknown]
         check = _path("check", flags.check) if flags.check is not None else None
         make_key, list_models = flags.make_key, flags.list
@@ -89,6 +88,20 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str], vers
     return CommandLine(settings=settings, check=check, make_key=make_key, list_models=list_models)
 
 
+def refuse_dashes(flags: argparse.Namespace) -> None:
+    """Raises SettingsError for each `--flag=--`, for which an older Python has an empty list (its issue 109475)."""
+    if lost := [name for name, value in vars(flags).items() if value in ([], "--", Path("--"))]:
+        raise SettingsError([f"{_flag(name)}: -- is no value" for name in lost])
+
+
+def host_faults(host: str) -> Iterator[str]:
+    """A fault if an address to listen on can be no name of a host, over which the socket library would stumble."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        yield f"--host: must be an address or the name of a host, not {host!r:.80}"
+
+
 def _variable(name: str) -> str:
     return PREFIX + name.upper()
 
@@ -99,7 +112,7 @@ def _flag(name: str) -> str:
 
 def build_parser(version: str) -> argparse.ArgumentParser:
     """All flags; they take any text, of which `read_settings` says what is wrong. Faults are SettingsError."""
-    parser = _Parser(
+    parser = Parser(
         prog="babelserve",
         description="Serves a translation model over gRPC.",
         epilog=f"Each flag --some-name can be given as environment variable {PREFIX}SOME_NAME; the flag wins.",
@@ -171,6 +184,7 @@ def _path_faults(name: str, path: Path | None, kind: str) -> Iterator[str]:
 
 def _contradictions(settings: Settings) -> Iterator[str]:
     """Faults between settings."""
+    yield from host_faults(settings.host)
     ports: dict[int, str] = {}
     for name in ("port", "health_port", "admin_port", "metrics_port", "http_port"):
         number = getattr(settings, name)

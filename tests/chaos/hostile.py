@@ -249,7 +249,8 @@ def checked(options: Options) -> Iterator[Check]:
             )
             seconds = time.monotonic() - started
             slowest = max(slowest, seconds)
-            if done.returncode != 2 or "Traceback" in done.stderr or "babelserve: " not in done.stderr:
+            is_shown = all(map(str.isprintable, (done.stdout + done.stderr).split("\n")))
+            if done.returncode != 2 or "Traceback" in done.stderr or "babelserve: " not in done.stderr or not is_shown:
                 faults.append(f"{kind}: exit {done.returncode}: {done.stderr[-300:]}")
             shutil.rmtree(directory / kind)
     yield none(f"{len(kinds)} bundles that --check refuses with words", faults)

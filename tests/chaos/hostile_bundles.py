@@ -1,5 +1,6 @@
 """Bundles and folders by whoever may write to the folder of models and means harm: each kind is a line of a table."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import onnx
 from server.bundle.files import describe_file
 from server.bundle.manifest import seal_manifest
 from tests.chaos.hostile_graphs import ENCODER, GRAPHS, Change
+from tests.expanding import expanding
 
 VARIANT = "cpu-fp32"
 Spoil = Callable[[Path], None]
@@ -33,6 +35,21 @@ def _replace(bundle: Path, file: str, data: bytes) -> None:
     facts = describe_file(bundle / VARIANT / file)
     described = {"sha256": facts.sha256, "bytes": facts.bytes}
     _manifest(lambda manifest: manifest["variants"][VARIANT]["files"].update({file: described}))(bundle)
+
+
+def _replace_top(bundle: Path, file: str, data: bytes) -> None:
+    """Changes the tokenizer, and makes the manifest and its seal agree."""
+    (bundle / file).write_bytes(data)
+    facts = describe_file(bundle / file)
+    _manifest(lambda manifest: manifest.update(tokenizer={"sha256": facts.sha256, "bytes": facts.bytes}))(bundle)
+
+
+def _add_holes(bundle: Path, number: int) -> None:
+    """Adds files that are holes, each as large as it may be."""
+    facts = {"sha256": hashlib.sha256(bytes(15 << 20)).hexdigest(), "bytes": 15 << 20}
+    for index in range(number):
+        _sparse(15 << 20)(bundle / f"hole-{index}")
+    _manifest(lambda manifest: manifest["extra_files"].update({f"hole-{i}": facts for i in range(number)}))(bundle)
 
 
 def _manifest(change: Callable[[dict], object]) -> Spoil:  # type: ignore[type-arg]
@@ -81,6 +98,10 @@ BUNDLES: dict[str, Spoil] = {
     "weights-of-a-fifo": _file(_WEIGHTS, os.mkfifo),
     "weights-of-a-socket": _file(_WEIGHTS, _socket),
     "weights-of-a-device": _file(_WEIGHTS, lambda path: path.symlink_to("/dev/zero")),
+    "tokenizer-that-expands": lambda bundle: _replace_top(
+        bundle, "tokenizer.model", expanding(2_000_000, (bundle / "tokenizer.model").read_bytes())
+    ),
+    "files-of-holes": lambda bundle: _add_holes(bundle, 400),
     "tokenizer-of-noise": _file("tokenizer.model", lambda path: path.write_bytes(os.urandom(1000))),
     "wrong-golden": _manifest(lambda manifest: manifest["golden"]["outputs"][VARIANT].update(ids=[5, 6, 7])),
     "vast-dimensions": _manifest(lambda manifest: manifest["dimensions"].update(decoder_layers=10**9)),

@@ -8,6 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 ENCODER = "encoder.onnx"
 _FLOAT = TensorProto.FLOAT
+FORGED_NODE = "x\x1b]0;owned\x07\x1b[2J\nbabelserve: proven"
 Change = Callable[[onnx.ModelProto], object]
 
 
@@ -17,6 +18,12 @@ def _add(model: onnx.ModelProto, *nodes: onnx.NodeProto, output: str, kind: int 
         model.graph.initializer.append(numpy_helper.from_array(np.asarray(value), name))
     model.graph.node.extend(nodes)
     model.graph.output.append(helper.make_tensor_value_info(output, kind, None))
+
+
+def _failing(model: onnx.ModelProto) -> None:
+    """Fails in every run, and has ONNX Runtime tell of a node whose name a terminal would obey."""
+    node = helper.make_node("Reshape", ["source_lengths", "many"], ["wrong"], name=FORGED_NODE)
+    _add(model, node, output="wrong", kind=TensorProto.INT32, many=np.array([1_000_003], np.int64))
 
 
 def _loop(model: onnx.ModelProto) -> None:
@@ -134,6 +141,7 @@ def _doubles_in_another_order(model: onnx.ModelProto) -> bytes:
 
 # What changes a graph, or returns the bytes that take its place; and the graph's file.
 GRAPHS: dict[str, tuple[Change, str]] = {
+    "failing": (_failing, ENCODER),
     "loop": (_loop, ENCODER),
     "loop-in-if": (_loop_in_if, ENCODER),
     "loop-in-function": (_loop_in_function, ENCODER),

@@ -21,6 +21,7 @@ from tests.chaos.import_spoils import (
     changed,
     damaged,
     endless,
+    expanded,
     flagged,
     header,
     legacy,
@@ -30,6 +31,7 @@ from tests.chaos.import_spoils import (
     pickled,
     renamed,
     saved,
+    sharded,
     told,
     weighted,
     written,
@@ -122,8 +124,14 @@ def _marian_shared() -> Made:
         "a vocabulary of lists": (lambda: written("vocab.json", b"[" + b"[]," * 5_000_000 + b"[]]"), "values, at most"),
         "a SentencePiece model of noise": (
             lambda: written("source.spm", bytes(range(256)) * 999),
-            "source.spm: no SentenceP",
+            "source.spm: is no SentenceP",
         ),
+        "a letter that becomes 2 MB": (lambda: expanded("source.spm"), "source.spm: writes 2000000 bytes in place of"),
+        "a letter that becomes 2 MB at the end": (
+            lambda: expanded("target.spm", "denormalizer_spec"),
+            "target.spm: writes 2000000 bytes in place of",
+        ),
+        "a file by 1000 names": (lambda: sharded, "by a second name"),
         "a target that is none": (lambda: told("--target", "a;b"), "--target: a;b; expected a BCP-47 code"),
         "a version with escapes": (lambda: told("--version", "\x1b[2J"), "argument --version"),
         "a name of 5,000 characters": (lambda: told("--name", "x" * 5000), "argument --name"),
@@ -216,6 +224,7 @@ def _fairseq() -> Made:
 def _opennmt() -> Made:
     return {
         "2^60 options": (lambda: option("model_step_400.pt", "num_experts", endless(is_doubled=True)), "num_experts: "),
+        "an option by a number": (lambda: option("model_step_400.pt", 5, 1), "opt: 5: 1; expected nothing"),
         "a number of a million digits": (
             lambda: option("model_step_400.pt", "num_kv", 1 << 4_000_000),
             "no file of tensors",

@@ -49,6 +49,7 @@ def _settings() -> Made:
             "special:model.yml",
         ),
         "a forged setting": (lambda: written("decoder.yml", f"{json.dumps(FORGED)}: 1".encode()), "decoder.yml: x"),
+        "models that are lists": (lambda: written("decoder.yml", b"models: [[a]]"), "decoder.yml: models: [['a']]"),
         "a penalty of 1e300": (
             lambda: written("decoder.yml", b"normalize: 1.0e+300"),
             "decoder.yml: normalize: 1e+300",

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from tests.chaos.import_models import pack
+from tests.expanding import expanding
 from tests.export.imports.families.test_marian import SETTINGS, SSRU, tensors
 from tests.export.imports.writers import write_marian
 
@@ -61,6 +62,15 @@ def changed(file: str, **changes: Any) -> Spoil:
     return spoil
 
 
+def expanded(file: str, spec: str = "normalizer_spec") -> Spoil:
+    """Returns what has a SentencePiece model write 2 MB in place of a letter."""
+
+    def spoil(directory: Path) -> None:
+        (directory / file).write_bytes(expanding(2_000_000, (directory / file).read_bytes(), spec))
+
+    return spoil
+
+
 def replaced(file: str, old: bytes, new: bytes) -> Spoil:
     """Returns what replaces bytes of a file."""
 
@@ -76,6 +86,17 @@ def header(entries: Any, data: bytes = b"") -> Spoil:
     """Returns what writes a safetensors file."""
     text = entries if isinstance(entries, bytes) else json.dumps(entries).encode()
     return written("model.safetensors", struct.pack("<Q", len(text)) + text + data)
+
+
+def sharded(directory: Path) -> None:
+    """Gives a file of 30,000 tensors 1000 names, each of which takes as long to read as the first."""
+    entry = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+    header({f"a{i}": entry for i in range(30_000)}, bytes(4))(directory)
+    (directory / "model.safetensors").rename(directory / "first")
+    for number in range(1000):
+        (directory / str(number)).symlink_to("first")
+    index = {"weight_map": {f"a{number}": str(number) for number in range(1000)}}
+    (directory / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
 
 
 def overlapping(directory: Path) -> None:
@@ -142,13 +163,13 @@ def legacy(data: bytes) -> Spoil:
     return written(_PICKLE, b"".join(pickle.dumps(each, 2) for each in head) + data)
 
 
-def option(file: str, key: str, value: Any) -> Spoil:
+def option(file: str, key: object, value: Any) -> Spoil:
     """Returns what sets an option of a checkpoint of fairseq or OpenNMT-py."""
 
     def spoil(directory: Path) -> None:
         with torch.serialization.safe_globals([Namespace]):
             document = torch.load(directory / file, weights_only=True)
-        setattr(document["args" if "args" in document else "opt"], key, value)
+        vars(document["args" if "args" in document else "opt"])[key] = value
         torch.save(document, directory / file)
 
     return spoil

@@ -70,6 +70,9 @@ def test_where_no_directory_can_be_made_is_said_at_once(tmp_path: Path) -> None:
         check_new(tmp_path / "link")
     with pytest.raises(NotADirectoryError, match="file is no directory"):
         check_new(tmp_path / "file" / "a" / "out")
+    for name in (Path("x" * 256), Path("a") / ("x" * 256), Path("x" * 256) / "a"):
+        with pytest.raises(OSError, match="File name too long"):
+            check_new(tmp_path / name)
     check_new(tmp_path / "a" / "b" / ("x" * 255))
 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link"]

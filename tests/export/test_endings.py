@@ -8,7 +8,7 @@ import pytest
 
 from export.endings import endings
 from export.verify import VerificationError
-from server.errors import BundleError
+from server.errors import BundleError, EngineFailed
 
 
 class Refused(Exception):
@@ -30,6 +30,7 @@ def handler() -> Iterator[None]:
         (Refused("not this"), 2, "program: model: not this\n"),
         (VerificationError("ids differ"), 1, "program: out was not written: ids differ\n"),
         (BundleError(["a", "b"]), 1, "program: out was not written: a\nb\n"),
+        (EngineFailed("translation failed"), 1, "program: out was not written: translation failed\n"),
         (KeyboardInterrupt(), 1, ""),
     ],
 )

@@ -122,6 +122,29 @@ def test_a_file_with_another_number_of_translations_is_refused(
     assert message == f"babelserve-evaluate: {len(lines)} translations for 2 sentences\n"
 
 
+def test_files_that_cannot_be_used_are_named(command: Command, corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "latin-1").write_bytes("Mädchen\n".encode("latin-1"))
+    good = hypotheses(tmp_path, "Ein Hund", "Zwei Katzen")
+
+    for arguments, fault in (
+        (["--hypotheses", tmp_path / "latin-1"], f"--hypotheses {tmp_path}/latin-1 is no UTF-8: "),
+        (["--hypotheses", tmp_path / "a\x1b[2J"], r"[Errno 2] No such file or directory: "),
+        (["--hypotheses", good, "--output", tmp_path / "none" / "out"], "[Errno 2] No such file or directory: "),
+    ):
+        code, message = command.fails("--tsv", corpus, *arguments)
+
+        assert code == 2
+        assert message.startswith(f"babelserve-evaluate: {fault}")
+        assert message.rstrip("\n").isprintable()
+
+
+def test_a_limit_under_one_is_refused(command: Command, corpus: Path, tmp_path: Path) -> None:
+    code, message = command.fails("--tsv", corpus, "--hypotheses", hypotheses(tmp_path, "a", "b"), "--limit", "-1")
+
+    assert code == 2
+    assert message.endswith("argument --limit: must be at least 1, not -1\n")
+
+
 def test_only_line_feeds_separate_translations(command: Command, corpus: Path, tmp_path: Path) -> None:
     path = hypotheses(tmp_path, "Ein Hund\u2028läuft hier", "Zwei Katzen\x0bschlafen dort")
 
@@ -276,6 +299,16 @@ def test_a_text_without_a_translation_is_not_scored(command: Command, server: Sc
     assert (code, message) == (1, f"babelserve-evaluate: {server.address}: sentence 2: too odd\n")
 
 
+def test_a_servers_words_are_told_without_what_a_terminal_obeys(
+    command: Command, server: ScriptedServer, tmp_path: Path
+) -> None:
+    (tmp_path / "test.tsv").write_text("!INVALID_ARGUMENT \x1b[2J\tgut\n", encoding="utf-8")
+
+    code, message = command.fails("--tsv", tmp_path / "test.tsv", "--server", server.address)
+
+    assert (code, message) == (1, f"babelserve-evaluate: {server.address}: sentence 1: \\x1b[2J\n")
+
+
 def test_a_server_that_does_not_answer_ends_with_one(command: Command, corpus: Path) -> None:
     with socket.socket() as taken:  # bound, and nobody listens
         taken.bind(("127.0.0.1", 0))
@@ -302,7 +335,8 @@ def test_a_server_that_does_not_answer_ends_with_one(command: Command, corpus: P
             "give either --tsv or both --source and --reference",
         ),
         (["--tsv", "a", "--server", "s", "--checkpoint", CHECKPOINT], "not allowed with argument"),
-        (["--tsv", "a", "--checkpoint", CHECKPOINT, "--beam-size", "0"], "--beam-size: must be at least 1, not 0"),
+        (["--tsv", "a", "--checkpoint", CHECKPOINT, "--beam-size", "0"], "--beam-size: must be in 1..16, not 0"),
+        (["--tsv", "a", "--checkpoint", CHECKPOINT, "--beam-size", "99"], "--beam-size: must be in 1..16, not 99"),
         (["--tsv", "a", "--checkpoint", CHECKPOINT, "--beam-size=--"], "beam-size: "),
         (["--tsv", "a", "--checkpoint", CHECKPOINT, "--beam-size", "many"], "invalid int value"),
         (["--tsv", "a", "--server", "localhost:1", "--wait", "-1"], "--wait: must be at least 0, not -1"),

@@ -11,6 +11,7 @@ from export.subject import DevSet
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.manifest import MANIFEST_FILE, REVISION, seal_manifest
 from server.bundle.masking import Masking
+from tests.chaos.hostile_bundles import BUNDLES
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
 
 
 def test_a_bundle_is_told_what_its_network_can_read(
-    copied: Path, tiny_bundle: Bundle, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    copied: Path, tiny_bundle: Bundle, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     text = copied.parent / "text"
     text.write_text("A man in a red shirt is standing.\n\nTwo dogs run through the snow.\n", encoding="utf-8")
@@ -48,24 +49,66 @@ def test_a_bundle_is_told_what_its_network_can_read(
     measured = {"masking": known.masking, "alignment": known.alignment, "confidence": known.confidence}
     found = dataclasses.replace(manifest, **measured, variants=known.variants)  # type: ignore[arg-type]
     assert found == known
-    assert str(copied) in capsys.readouterr().out
+    assert str(copied) in capfd.readouterr().out
     assert not list(copied.glob(".*"))
 
 
 @pytest.mark.parametrize("name", ["nowhere", "text"])
 def test_what_is_no_bundle_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str
 ) -> None:
     (tmp_path / "text").write_text("no bundle", encoding="utf-8")
 
     with pytest.raises(SystemExit):
         run(monkeypatch, tmp_path / name)
 
-    assert name in capsys.readouterr().err
+    assert name in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [
+        ("failing", "cpu-fp32: the encoder fails at limits.max_source_tokens, 64: "),
+        ("loop", "{0}/cpu-fp32/encoder.onnx: it has a Loop, "),
+    ],
+)
+def test_a_graph_is_proved_by_another_process_first(
+    copied: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], kind: str, fault: str
+) -> None:
+    BUNDLES[kind](copied)
+    before = (copied / MANIFEST_FILE).read_bytes()
+    monkeypatch.setattr("export.probe_bundle.open_bundle", None)  # nothing of it is loaded here
+
+    with pytest.raises(SystemExit) as caught:
+        run(monkeypatch, copied)
+
+    told = capfd.readouterr().err.rstrip("\n")
+    assert caught.value.code == 1
+    assert told.startswith(f"babelserve-probe: {copied} was not written: {fault.format(copied)}")
+    assert told.isprintable()
+    assert (copied / MANIFEST_FILE).read_bytes() == before
+
+
+def test_sentences_that_are_too_long_are_left_out(
+    copied: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = copied.parent / "text"
+    text.write_text("dog " * 100, encoding="utf-8")
+
+    with pytest.raises(SystemExit) as caught:
+        run(monkeypatch, copied, "--text", text)
+
+    assert caught.value.code == 2
+    assert capfd.readouterr().err == "babelserve-probe: --text has no sentence of at most 64 tokens\n"
+    text.write_text("dog " * 100 + "\nA dog runs.\n", encoding="utf-8")
+    run(monkeypatch, copied, "--text", text)
+    alignment = open_bundle(copied).manifest.alignment
+    assert alignment is not None
+    assert alignment.num_sentences == 1
 
 
 def test_references_say_how_sure_a_model_is(
-    copied: Path, dev_set: DevSet, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    copied: Path, dev_set: DevSet, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     text, reference = copied.parent / "text", copied.parent / "reference"
     text.write_text("\n".join(dev_set.sources), encoding="utf-8")
@@ -76,16 +119,16 @@ def test_references_say_how_sure_a_model_is(
     confidence = open_bundle(copied).manifest.confidence
     assert confidence is not None
     assert confidence.num_sentences >= 200
-    assert f"calibration error {confidence.calibration_error:.3f}" in capsys.readouterr().out
+    assert f"calibration error {confidence.calibration_error:.3f}" in capfd.readouterr().out
 
     reference.write_text("one line", encoding="utf-8")
     with pytest.raises(SystemExit):
         run(monkeypatch, copied, "--text", text, "--reference", reference)
-    assert "--reference has 1 lines" in capsys.readouterr().err
+    assert "--reference has 1 lines" in capfd.readouterr().err
 
 
 def test_a_one_pass_bundle_is_told_what_its_network_can_read_alone(
-    one_pass_bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    one_pass_bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     directory = tmp_path / "one-pass"
     shutil.copytree(one_pass_bundle.directory, directory)
@@ -94,4 +137,4 @@ def test_a_one_pass_bundle_is_told_what_its_network_can_read_alone(
 
     manifest = open_bundle(directory).manifest
     assert (manifest.alignment, manifest.confidence) == (None, None)
-    assert "aligns" not in capsys.readouterr().out
+    assert "aligns" not in capfd.readouterr().out

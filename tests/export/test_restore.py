@@ -109,6 +109,11 @@ def test_the_built_in_bundles_have_their_checkpoints(name: str) -> None:
         ({"recipe": None}, ValueError, "was not exported from a checkpoint"),
         ({"recipe": {"model": {"depth": 3}}}, ValueError, "is of a version whose networks were others: .*'depth'"),
         ({"recipe": {}}, ValueError, "is of a version whose networks were others: 'model'"),
+        (
+            {"recipe": {"model": {"vocab_size": 1 << 20, "d_model": 1 << 20}}},
+            ValueError,
+            r"has \d+ bytes, and the network of its recipe \d{15}$",
+        ),
     ],
 )
 def test_what_has_no_checkpoint_is_refused(

@@ -1,5 +1,7 @@
 import dataclasses
+import math
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from model.checkpoint import Checkpoint, average_weights, load_checkpoint, save_
 from model.config import TransformerConfig
 from model.one_pass import OnePass
 from model.transformer import Transformer
+from tests.expanding import expanding, small_model
 
 CONFIG = TransformerConfig(vocab_size=20, d_model=16, num_heads=2, encoder_layers=1, decoder_layers=1, ffn_dim=8)
 
@@ -17,7 +20,7 @@ CONFIG = TransformerConfig(vocab_size=20, d_model=16, num_heads=2, encoder_layer
 def make(seed: int = 0) -> Checkpoint:
     torch.manual_seed(seed)
     weights = Transformer(CONFIG).state_dict()
-    return Checkpoint(config=CONFIG, weights=weights, tokenizer=b"\x00pieces", facts={"name": "x", "steps": 3})
+    return Checkpoint(config=CONFIG, weights=weights, tokenizer=small_model(), facts={"name": "x", "steps": 3})
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -49,7 +52,7 @@ def test_a_model_of_half_precision_weights_is_float32_and_evaluates() -> None:
 def test_a_checkpoint_finds_its_family_and_is_no_model_of_another(tmp_path: Path) -> None:
     config = dataclasses.replace(CONFIG, family="one_pass")
     weights = OnePass(config).state_dict()
-    save_checkpoint(tmp_path / "a.pt", Checkpoint(config=config, weights=weights, tokenizer=b"x"))
+    save_checkpoint(tmp_path / "a.pt", Checkpoint(config=config, weights=weights, tokenizer=small_model()))
 
     loaded = load_checkpoint(tmp_path / "a.pt")
 
@@ -84,6 +87,84 @@ def test_another_torch_file_is_refused(tmp_path: Path, foreign: object) -> None:
     torch.save(foreign, tmp_path / "a.pt")
 
     with pytest.raises(ValueError, match=r"a\.pt is not a babelserve checkpoint"):
+        load_checkpoint(tmp_path / "a.pt")
+
+
+def doubled() -> list[Any]:
+    found: list[Any] = []
+    for _ in range(60):
+        found = [found, found]
+    return found
+
+
+WIDE = dataclasses.replace(CONFIG, d_model=128)
+
+
+def of_one_storage() -> dict[str, torch.Tensor]:
+    """Returns weights that are all the same numbers, so that their file is smaller than the network."""
+    numbers = torch.ones(50_000)
+    return {name: numbers[: each.numel()].view(each.shape) for name, each in Transformer(WIDE).state_dict().items()}
+
+
+EMBEDDING = "embedding.tokens.weight"
+# What is changed of a checkpoint, and what is told of it.
+HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
+    "facts without end": ({"facts": {"x": doubled()}}, "its facts have more than 262144 characters as JSON"),
+    "a tensor as a fact": ({"facts": {"x": torch.ones(2)}}, "Object of type Tensor is not JSON"),
+    "a long fact": ({"facts": {"x": "y" * 270_000}}, "its facts have more than 262144 characters as JSON"),
+    "NaN as a fact": ({"facts": {"x": math.nan}}, "Out of range float values"),
+    "half a character": ({"facts": {"x": "\ud800"}}, "surrogates not allowed"),
+    "no vocabulary": ({"tokenizer": b"text"}, "is no SentencePiece model"),
+    "a vocabulary that expands": ({"tokenizer": expanding(65)}, "writes 65 bytes in place of a character"),
+    "a fraction as a size": ({"config": dataclasses.asdict(CONFIG) | {"d_model": 16.0}}, "d_model must be in 1"),
+    "a truth as a size": ({"config": dataclasses.asdict(CONFIG) | {"encoder_layers": True}}, "encoder_layers must be"),
+    "a fraction as an id": ({"config": dataclasses.asdict(CONFIG) | {"pad_id": 0.0}}, "pad_id must be in 0"),
+    "one number as many": (
+        {"weights": {EMBEDDING: torch.ones(1).expand(2**40)}},
+        r"its weights take \d+ bytes, and it has \d+",
+    ),
+    "the same numbers again and again": (
+        {"config": dataclasses.asdict(WIDE), "weights": of_one_storage()},
+        r"its weights take \d+ bytes, and it has \d+",
+    ),
+    "other numbers": (
+        {"weights": {EMBEDDING: torch.ones(20, 16).bfloat16()}},
+        f"'{EMBEDDING}' has NaN or infinity, or is no",
+    ),
+    "another shape": (
+        {"weights": {EMBEDDING: torch.ones(16, 20)}},
+        rf"'{EMBEDDING}' is \[16, 20\], and must be \[20, 16\]",
+    ),
+    "one weight more": ({"weights": {"x\x1b": torch.ones(1)}}, r"'x\\x1b' is \[1\], and must be nothing"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_does_not_fit_together_is_refused(tmp_path: Path, name: str) -> None:
+    changes, fault = HOSTILE[name]
+    weights = make().weights | changes.get("weights", {})
+    torch.save(document(tokenizer=small_model()) | changes | {"weights": weights}, tmp_path / "a.pt")
+
+    with pytest.raises(ValueError, match=rf"a\.pt .*{fault}"):
+        load_checkpoint(tmp_path / "a.pt")
+
+
+def test_a_packed_archive_is_refused(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "a.pt", make())
+    with zipfile.ZipFile(tmp_path / "a.pt") as plain, zipfile.ZipFile(tmp_path / "b.pt", "w", 8) as packed:
+        for each in plain.infolist():
+            packed.writestr(each.filename, plain.read(each))
+
+    with pytest.raises(ValueError, match=r"b\.pt is not a babelserve checkpoint: '.*' is packed"):
+        load_checkpoint(tmp_path / "b.pt")
+
+
+def test_an_archive_of_a_damaged_directory_is_refused(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "a.pt", make())
+    content = (tmp_path / "a.pt").read_bytes()
+    (tmp_path / "a.pt").write_bytes(content.replace(b"PK\1\2", b"PK\1\3"))
+
+    with pytest.raises(ValueError, match=r"a\.pt is not a babelserve checkpoint: Bad magic number"):
         load_checkpoint(tmp_path / "a.pt")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from model.command import name, number, parse, printable, told
+from model.command import Parser, name, number, parse, printable, told
 
 
 def test_two_dashes_are_no_value_of_a_flag(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -21,6 +21,19 @@ def test_two_dashes_are_no_value_of_a_flag(monkeypatch: pytest.MonkeyPatch, caps
     assert "max-steps: " in capsys.readouterr().err
     monkeypatch.setattr(sys, "argv", ["babelserve-train"])
     assert parse(parser) == argparse.Namespace(max_steps=None, names=[])
+
+
+def test_a_wrong_argument_is_told_without_what_a_terminal_obeys(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["babelserve-train", "-\x1b[2J\nproven"])
+
+    with pytest.raises(SystemExit) as caught:
+        parse(Parser(prog="babelserve-train"))
+
+    assert caught.value.code == 2
+    told = capsys.readouterr().err.rstrip("\n").split("\n")[-1]
+    assert told == r"babelserve-train: error: unrecognized arguments: -\x1b[2J\nproven"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@ import dataclasses
 import gzip
 import logging
 import random
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,6 +38,26 @@ def rows(tensor: torch.Tensor) -> list[list[int]]:
 def unpadded(batch: Batch) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     sides = zip(rows(batch.source), rows(batch.target_out), strict=True)
     return [(tuple(i for i in s if i != CONFIG.pad_id), tuple(i for i in t if i != CONFIG.pad_id)) for s, t in sides]
+
+
+def test_text_for_which_there_is_no_memory_is_named(tmp_path: Path) -> None:
+    """The lines of a gzip file of a megabyte may take gigabytes."""
+    with gzip.open(tmp_path / "pairs.tsv.gz", "wb", 1) as file:
+        for _ in range(20):
+            file.write(b"a\tb\n" * 1_000_000)
+    script = (
+        "import resource; from pathlib import Path; from model.data import CorpusConfig, read_corpus\n"
+        "used = int(Path('/proc/self/statm').read_text().split()[0]) * resource.getpagesize()\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20), -1))\n"
+        f"read_corpus(CorpusConfig(tsv='pairs.tsv.gz'), Path({str(tmp_path)!r}))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+    fault = done.stderr.rstrip("\n").split("\n")[-1]
+    assert re.fullmatch(rf"ValueError: {tmp_path}/pairs\.tsv\.gz: the memory is full after \d{{6,}} lines", fault), (
+        fault
+    )
 
 
 class TestReading:

@@ -5,6 +5,7 @@ import gzip
 import os
 import re
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,12 @@ def list_state(folder: Path) -> None:
     torch.save([1], folder / "out" / "state.pt")
 
 
+def packed_state(folder: Path) -> None:
+    (folder / "out").mkdir()
+    with zipfile.ZipFile(folder / "out" / "state.pt", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data.pkl", bytes(99))
+
+
 def with_state(**changes: object) -> Callable[[Path], None]:
     def write(folder: Path) -> None:
         trainer = prepare(recipe(), DATA, folder / "out")
@@ -195,6 +202,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "out: file": (put("out", b""), "File exists: .*out"),
     "out: state is text": (put("out/state.pt", b"text"), r"state\.pt is damaged"),
     "out: state is a FIFO": (make("out/state.pt", os.mkfifo), r"state\.pt is not a regular file"),
+    "out: state is packed": (packed_state, r"state\.pt is damaged: '.*' is packed"),
     "out: state is a list": (list_state, r"state\.pt is damaged"),
     "out: state without weights": (with_state(model=None), r"state\.pt is of another model or optimizer"),
     "out: state of no progress": (with_state(progress={"step": "many"}), r"state\.pt is of another model or optimizer"),

@@ -159,6 +159,20 @@ def test_a_run_begins_with_a_trained_model_and_goes_on_with_its_own(tmp_path: Pa
     assert (again.model.output_weight == 0.5).all()
 
 
+def test_the_name_of_a_trained_model_is_shown_without_what_a_terminal_obeys(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = pretrained(tmp_path / "first")
+    trained = load_checkpoint(path)
+    save_checkpoint(path, dataclasses.replace(trained, facts={**trained.facts, "name": "x\x1b[2J\nproven"}))
+
+    with caplog.at_level("INFO"):
+        trainer = prepare(recipe(), DATA, tmp_path / "second", path)
+
+    assert trainer.pretrained == r"x\x1b[2J\nproven"
+    assert all(record.getMessage().isprintable() for record in caplog.records)
+
+
 def test_a_network_of_another_family_begins_with_the_encoder_of_a_trained_model(tmp_path: Path) -> None:
     path = pretrained(tmp_path / "first")
     how = one_pass_recipe()

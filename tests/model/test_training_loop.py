@@ -84,6 +84,17 @@ def test_a_run_leaves_its_checkpoints_and_facts(tmp_path: Path, tokenizer: bytes
     assert list((tmp_path / "tensorboard").iterdir())
 
 
+def test_others_files_are_no_checkpoints_of_the_run(tmp_path: Path, tokenizer: bytes) -> None:
+    others = ["step-x.pt", "step-.pt", "step-900.pt", f"step-{'9' * 200}.pt"]
+    for name in others:
+        (tmp_path / name).write_bytes(b"of somebody else")
+
+    make(tmp_path, tokenizer, recipe(max_steps=3, evaluate_every=1, average_last=1)).run()
+
+    assert load_checkpoint(tmp_path / "final.pt").facts["steps"] == 3
+    assert {path.name for path in tmp_path.glob("step-*.pt")} == {*others, "step-3.pt"}
+
+
 def test_the_best_checkpoint_is_that_of_the_highest_dev_bleu(tmp_path: Path, tokenizer: bytes) -> None:
     trainer = make(tmp_path, tokenizer, recipe(max_steps=2, evaluate_every=1))
     trainer.best_bleu = 101.0  # of an earlier part of the run

@@ -11,6 +11,7 @@ from model.config import TransformerConfig
 from model.recipe import AugmentationConfig, Recipe, TokenizerConfig
 from model.verbatim import PLACEHOLDER_START
 from model.vocabulary import learn_vocabulary, vocabulary_faults
+from tests.expanding import expanding, wordy_about_the_unknown
 
 VOCAB_SIZE = 500
 NUM_PLACEHOLDERS = 5
@@ -128,6 +129,17 @@ class TestVocabularyFaults:
     def test_what_is_no_sentencepiece_model_is_said_to_be_none(self) -> None:
         assert vocabulary_faults(b"no model", recipe()) == ["is no SentencePiece model"]
         assert vocabulary_faults(b"", recipe()) == ["is no SentencePiece model"]
+
+    @pytest.mark.parametrize("spec", ["normalizer_spec", "denormalizer_spec"])
+    def test_one_that_writes_a_long_text_in_place_of_a_character_is_refused(
+        self, tokenizer: sentencepiece.SentencePieceProcessor, spec: str
+    ) -> None:
+        model = tokenizer.serialized_model_proto()
+
+        assert vocabulary_faults(expanding(64, model, spec), recipe()) == []
+        fault = "writes 65 bytes in place of a character, at most 64 are taken"
+        assert vocabulary_faults(expanding(65, model, spec), recipe()) == [fault]
+        assert vocabulary_faults(wordy_about_the_unknown(65), recipe()) == [fault]
 
     def test_size_special_ids_and_placeholders_of_a_foreign_one_are_told_at_once(self, dev_set: DevSet) -> None:
         output = io.BytesIO()

@@ -16,6 +16,7 @@ from export.imports.report import Report
 from export.imports.settings import ForeignSettings
 from server.bundle.moses import MosesFile
 
+_MAX_NAME_BYTES = 255  # of Linux
 _MERGES = ("bpecodes", "bpe.codes", "codes", "code", "*bpecodes*", "*.codes", "*.code", "*bpe.*[0-9]")
 
 _DICTIONARY_BYTES = 8 << 20  # M2M100's has 3 MB; that many may take 500 MB of memory
@@ -74,7 +75,8 @@ def read_tokenizer(
     if not any(piece.endswith(CONTINUED) for side in sides for piece in side):
         named += sorted(path.name for path in directory.glob("*.model"))
         return read_models(directory, sides, control_pieces(sides), report, [(name, name) for name in named if name])
-    found = [name for name in (merges_file, *_MERGES) if name for name in sorted(_names(directory, name))]
+    found = [merges_file] if merges_file and (directory / merges_file).is_file() else []
+    found += [name for pattern in _MERGES for name in sorted(_names(directory, pattern))]
     if not found:
         remedy = "put there what fastBPE or subword-nmt learnt: the makers of the model have it"
         report.fault("bpecodes", found="missing", expected="the merges of its byte-pair encoding", remedy=remedy)
@@ -93,7 +95,9 @@ def read_tokenizer(
 
 
 def _file_name(value: Any) -> str:
-    return PurePosixPath(value).name if isinstance(value, str) else ""
+    """Returns the name of the file that an option names; empty if it names none that a disk can have."""
+    name = PurePosixPath(value).name if isinstance(value, str) else ""
+    return name if len(name.encode(errors="replace")) <= _MAX_NAME_BYTES else ""
 
 
 def _names(directory: Path, pattern: str) -> list[str]:

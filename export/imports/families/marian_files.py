@@ -122,7 +122,7 @@ def _read_settings(directory: Path, report: Report) -> ForeignSettings:
 def _one(settings: ForeignSettings, key: str, pattern: str, names: list[str], report: Report) -> str | None:
     given: Any = settings.get(key, None)
     if isinstance(given, list) and given:
-        if len(given) > 1:
+        if len(given) > 1 or not isinstance(given[0], str):
             settings.fault(key, "one model", "ensembles are not supported: import one of them")
         return given[0] if isinstance(given[0], str) else None
     found = [name for name in names if re.fullmatch(pattern, name)]

@@ -79,7 +79,8 @@ def read_checkpoint(directory: Path, report: Report) -> Checkpoint | None:
     except FormatError as error:
         report.fault(path.name, found=error)
         return None
-    return Checkpoint(file=path.name, tensors=tensors, options=vars(options), **vocabularies)
+    named = {name_of(key): value for key, value in vars(options).items()}
+    return Checkpoint(file=path.name, tensors=tensors, options=named, **vocabularies)
 
 
 def _list_tensors(path: Path, document: Mapping[str, Any]) -> dict[str, LazyTensor]:
@@ -111,6 +112,7 @@ def _read_vocabularies(vocab: Any) -> dict[str, Any]:
     for side in sides:
         if not isinstance(side, list) or not all(isinstance(piece, str) for piece in side):
             raise FormatError("has vocabularies in no form that is known")
+        "".join(side).encode()  # a pickle may have lone surrogates, which are no text
     return {"source": sides[0], "target": sides[1], "start_token": start}
 
 

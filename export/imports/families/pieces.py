@@ -11,6 +11,7 @@ from export.imports.formats.json_files import read_bytes, read_json, read_vocabu
 from export.imports.formats.tensors import FormatError
 from export.imports.report import Report
 from server.bundle.manifest import SOURCE_MODEL_FILE, SOURCE_PIECES_FILE, TARGET_MODEL_FILE, TARGET_PIECES_FILE
+from server.bundle.sentence_pieces import open_model
 
 _MAX_NAMED = 5
 _MODELS = (
@@ -34,17 +35,15 @@ class Vocabularies:
 
 def read_model(directory: Path, file: str, report: Report) -> tuple[bytes, sentencepiece.SentencePieceProcessor]:
     """Reads a SentencePiece model; a fault makes it an empty one."""
-    processor = sentencepiece.SentencePieceProcessor()
+    data = b""
     try:
         data = read_bytes(directory / file)
+        return data, open_model(data)
     except FormatError as error:
         report.fault(file, found=error)
-        return b"", processor
-    try:
-        processor.LoadFromSerializedProto(data)
-    except (OSError, RuntimeError, ValueError):
-        report.fault(file, found="no SentencePiece model", remedy="download it again, all of it")
-    return data, processor
+    except ValueError as error:
+        report.fault(file, found=error, remedy="download it again, all of it")
+    return data, sentencepiece.SentencePieceProcessor()
 
 
 def read_pieces(directory: Path, file: str, report: Report) -> list[str]:

@@ -4,6 +4,7 @@ Read here rather than by the library of that name: its format is a length, a JSO
 need the same listing of regions in any case, and the export keeps one dependency less.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def list_sharded(index: Path, list_file: Any) -> dict[str, LazyTensor]:
         list_file: lists one of them.
 
     Raises:
-        FormatError: any of them is damaged, or names a file elsewhere.
+        FormatError: any of them is damaged, or names a file elsewhere, or one file twice.
     """
     weight_map = read_object(read_json(index, MAX_SETTINGS_BYTES), "weight_map")
     check_count(len(weight_map))
@@ -71,10 +72,16 @@ def list_sharded(index: Path, list_file: Any) -> dict[str, LazyTensor]:
     files = {name for name in weight_map.values() if isinstance(name, str)}
     if len(files) > _MAX_SHARDS:
         raise FormatError(f"names {len(files)} files, at most {_MAX_SHARDS} are read")
+    seen: set[tuple[int, int]] = set()  # a directory may have a thousand names for one file, each of which takes time
     for file in sorted(files):
-        if Path(file).name != file:
+        if not file or Path(file).name != file:
             raise FormatError(f"names {file!r}, which is no plain file name")
         try:
+            with open_regular(index.with_name(file)) as opened:
+                status = os.fstat(opened.fileno())
+            if (status.st_dev, status.st_ino) in seen:
+                raise FormatError("is another of its files by a second name")
+            seen.add((status.st_dev, status.st_ino))
             found |= list_file(index.with_name(file))
         except FormatError as error:
             raise FormatError(f"names {file}, which {error}") from error

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import fsspec
@@ -92,6 +93,40 @@ def test_other_models_are_refused(tmp_path: Path) -> None:
 def test_a_missing_input_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"nothing\.txt: there is no such file"):
         job_of(tmp_path, inputs=[str(tmp_path / "nothing.txt")]).plan()
+
+
+@pytest.mark.parametrize("output", ["in.txt", "in.txt/out"])
+def test_an_output_that_is_no_folder_is_named(tmp_path: Path, output: str) -> None:
+    with pytest.raises(SettingsError, match=rf"^--out: {tmp_path}/{output} cannot be written: (File exists|Not a dir)"):
+        job_of(tmp_path, output=str(tmp_path / output)).plan()
+
+
+def test_a_protocol_that_nobody_knows_is_named(tmp_path: Path) -> None:
+    for change in ({"inputs": ["foo://x/in.txt"]}, {"output": "foo://x/out"}):
+        with pytest.raises(SettingsError, match=r"^foo://x/.*: Protocol not known: foo"):
+            job_of(tmp_path, **change).plan()
+
+
+def test_what_is_no_file_in_the_folder_is_waited_for_by_nobody(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    os.mkfifo(out / "_job.json")
+
+    with pytest.raises(SettingsError, match=r"out/_job\.json: is no file$"):
+        job_of(tmp_path).plan()
+    (out / "_job.json").unlink()
+    shards = job_of(tmp_path).plan()
+    (out / "00000-000000.txt").mkdir()
+    assert job_of(tmp_path).left(shards) == shards
+
+
+def test_a_description_without_an_end_is_another_job_s(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with (tmp_path / "out" / "_job.json").open("wb") as file:
+        file.truncate(1 << 40)
+
+    with pytest.raises(SettingsError, match="another job has begun there"):
+        job_of(tmp_path).plan()
 
 
 def test_urls_of_other_file_systems_are_read_and_written(tmp_path: Path) -> None:

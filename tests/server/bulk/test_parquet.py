@@ -1,3 +1,4 @@
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,35 @@ def test_each_row_group_becomes_a_file_with_two_columns_more(file: Path, tmp_pat
 def test_a_file_that_does_not_fit_is_refused(column: str, into: str, fault: str, file: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=fault):
         job_of(tmp_path, inputs=[str(file)], form="parquet", column=column, into=into).plan()
+
+
+def test_of_two_columns_of_a_name_none_is_taken(tmp_path: Path) -> None:
+    pq.write_table(pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), tmp_path / "in.parquet")
+
+    with pytest.raises(SettingsError, match="has no column 'text' of texts, or several"):
+        job_of(tmp_path, inputs=[str(tmp_path / "in.parquet")], form="parquet").plan()
+
+
+def test_bytes_that_are_no_text_are_an_error_of_their_row(tmp_path: Path) -> None:
+    ends, bytes_ = pa.py_buffer(struct.pack("<3i", 0, 1, 3)), pa.py_buffer(b"a\xff\xfe")
+    texts = pa.Array.from_buffers(pa.string(), 2, [None, ends, bytes_])
+    pq.write_table(pa.table({"text": texts}), tmp_path / "in.parquet")
+    job = job_of(tmp_path, inputs=[str(tmp_path / "in.parquet")], form="parquet")
+
+    assert job.read(job.plan()[0])[1] == [Cell("a"), Cell(None, "the text is no UTF-8")]
+
+
+def test_a_damaged_footer_or_row_group_is_named(file: Path, tmp_path: Path) -> None:
+    job = job_of(tmp_path, inputs=[str(file)], form="parquet")
+    whole = file.read_bytes()
+    shards = job.plan()
+
+    file.write_bytes(whole[:4] + bytes(each ^ 0x55 for each in whole[4:60]) + whole[60:])
+    with pytest.raises(OSError, match=r"in\.parquet, row group 0: cannot be read: "):
+        job.read(shards[0])
+    file.write_bytes(whole[:-60] + bytes(each ^ 0x55 for each in whole[-60:-20]) + whole[-20:])
+    with pytest.raises(SettingsError, match=r"in\.parquet: is no Parquet file: "):
+        job.plan()
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:

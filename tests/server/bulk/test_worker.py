@@ -86,6 +86,18 @@ def test_a_step_that_fails_ends_the_job_and_is_no_error_of_its_row(
     assert output(tmp_path / "out") == b""
 
 
+def test_an_input_that_cannot_be_read_ends_the_job_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = job_of(tmp_path)
+    shards = job.plan()
+    worker = Worker(job)
+    (tmp_path / "in.txt").unlink()
+
+    with pytest.raises(FileNotFoundError, match=r"in\.txt"):
+        worker.run(shards, lambda _: None)
+
+    worker.close()
+
+
 def test_another_model_is_refused(tmp_path: Path) -> None:
     job = job_of(tmp_path)
     job.plan()

@@ -207,6 +207,10 @@ def test_missing_directory_is_a_fault_and_no_crash(tmp_path: Path) -> None:
             for name in ("../x", "..", ".", "/x", "x/y", "", "x\0y", "x\ny", "x" * 200)
         ),
         (
+            lambda m: m["extra_files"].update({f"x{i}": {"sha256": "", "bytes": 0} for i in range(17)}),
+            "extra_files: must be at most 16 files, not 17",
+        ),
+        (
             lambda m: m["extra_files"].update({"../x": {"sha256": "", "bytes": 0}}),
             "extra_files: '../x' is not a plain file name",
         ),

@@ -2,7 +2,10 @@
 
 import json
 
-from server.bundle.sentence_pieces import read_table
+import pytest
+
+from server.bundle.sentence_pieces import open_model, read_table
+from tests.expanding import WRITTEN_FOR, expanding, wordy_about_the_unknown
 
 
 def test_a_table_is_a_list_of_different_pieces() -> None:
@@ -12,3 +15,23 @@ def test_a_table_is_a_list_of_different_pieces() -> None:
     assert faults == []
     assert read_table("pieces.json", json.dumps(["a", "b", "a"]).encode(), faults) == ()
     assert faults == ["pieces.json: has 'a' 2 times"]
+    faults.clear()
+    assert read_table("pieces.json", json.dumps(["a", "b" * 1001]).encode(), faults) == ()
+    assert faults == ["pieces.json: has a piece of 1001 characters, at most 1000 are read"]
+
+
+@pytest.mark.parametrize("spec", ["normalizer_spec", "denormalizer_spec"])
+def test_a_character_becomes_no_long_text(spec: str) -> None:
+    model = open_model(expanding(64, spec=spec))
+
+    assert ("x" * 64 in model.EncodeAsPieces(WRITTEN_FOR)) == (spec == "normalizer_spec")
+    with pytest.raises(ValueError, match=r"^writes 65 bytes in place of a character, at most 64 are taken$"):
+        open_model(expanding(65, spec=spec))
+
+
+def test_the_unknown_token_becomes_no_long_text() -> None:
+    model = open_model(wordy_about_the_unknown(64))
+
+    assert model.decode([model.unk_id()]) == "x" * 64
+    with pytest.raises(ValueError, match=r"^writes 65 bytes in place of a character, at most 64 are taken$"):
+        open_model(wordy_about_the_unknown(65))

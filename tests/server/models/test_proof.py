@@ -82,6 +82,14 @@ async def test_a_process_that_crashes_or_says_nothing_is_a_fault(tiny_bundle: Bu
     ]
 
 
+async def test_no_word_of_a_graph_reaches_the_terminal_as_it_is(tiny_bundle: Bundle, tmp_path: Path) -> None:
+    with (tmp_path / "stderr").open("wb") as stderr:
+        (fault,) = await prove(spoilt(tiny_bundle, tmp_path, "failing"), "cpu-fp32", LONG, stderr=stderr.fileno())
+
+    assert "Reshape" in fault
+    assert (tmp_path / "stderr").read_text() == ""
+
+
 async def test_faults_are_told_and_all_variants_are_proved(tiny_bundle: Bundle, tmp_path: Path) -> None:
     told: list[str] = []
     good = await prove_all(tiny_bundle.directory, told.append)

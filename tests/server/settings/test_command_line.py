@@ -104,6 +104,7 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
         (["--beam-size", "16", "--max-rows", "8"], "--beam-size: 16 does not fit into --max-rows 8"),
         (["--port", "9464"], "--metrics-port: 9464 is also --port"),
         (["--host", ""], "--host: must not be empty"),
+        (["--host", "x" * 64], f"--host: must be an address or the name of a host, not '{'x' * 64}'"),
         (["--bundle", "x" * 300], f"--bundle: {'x' * 300} cannot be read: File name too long"),
         (["--bundle", __file__], f"--bundle: {__file__} is no directory"),
         (["--keys", "/"], "--keys: / is no file"),

@@ -26,9 +26,10 @@ def moses_of(directory: Path) -> tuple[dict[str, Any], list[str]]:
     return json.loads(model.tokenizer["moses.json"]), report.notes
 
 
-def write_small(directory: Path, pieces: list[str], merges: str = "a b\n") -> Path:
+def write_small(directory: Path, pieces: list[str], merges: str = "a b\n", **options: object) -> Path:
     """Writes a model with these pieces first, those of both sides alike."""
     _, document, sides = random_checkpoint("pre-shared")
+    vars(document["args"]).update(options)
     lines = [*pieces, *sides[0][len(pieces) :]]
     write_directory(directory, document, (lines, lines))
     (directory / "bpecodes").write_text(merges, encoding="utf-8")
@@ -41,6 +42,13 @@ def test_pieces_say_whether_they_end_a_word(tmp_path: Path) -> None:
     pieces = json.loads(model.tokenizer["source_pieces.json"])
     assert pieces[:10] == ["", "", "", "", "the</w>", "th", "@@</w>", "@-@</w>", "", "X</w>"]
     assert model.tokenizer["target_pieces.json"] == model.tokenizer["source_pieces.json"]
+
+
+@pytest.mark.parametrize("value", ["**x", "[", "..", "x" * 5000, "a\0b", 7])
+def test_a_file_of_merges_that_is_none_is_looked_for_by_its_usual_names(tmp_path: Path, value: object) -> None:
+    directory = write_small(tmp_path / "en-de", ["@-@"], bpe_codes=value, sentencepiece_model=value)
+
+    assert moses_of(directory)[0]["merges"]
 
 
 @pytest.mark.parametrize(

@@ -239,6 +239,15 @@ def test_a_penalty_that_no_search_has_is_named(directory: Path, normalize: str) 
         read_whole(directory)
 
 
+@pytest.mark.parametrize("models", ["[[model.ende.bin]]", "[7]", "[a, b]"])
+def test_models_that_are_no_one_file_are_named(directory: Path, models: str) -> None:
+    write_marian(directory / "model.ende.bin", tensors(SETTINGS))
+    (directory / "decoder.yml").write_text(f"models: {models}", encoding="utf-8")
+
+    with pytest.raises(ImportFault, match=r"decoder\.yml: models: .*; expected one model"):
+        read_whole(directory)
+
+
 @pytest.mark.parametrize("name", ["opus.vocab.yml", "opus.vocab.yaml"])
 def test_the_word_vocab_is_no_pair_of_languages(directory: Path, vocabulary: bytes, name: str) -> None:
     pieces = ["</s>", "<unk>", *(f"x{number}" for number in range(2, V))]

@@ -244,6 +244,15 @@ def test_tensors_that_nothing_reads_are_faults(tmp_path: Path, checkpoint: dict[
     assert "encoder.layer_norm.bias: missing" in found
 
 
+def test_options_without_a_text_for_a_name_are_named(tmp_path: Path, checkpoint: dict[str, Any]) -> None:
+    vars(checkpoint["opt"]).update({5: 1, ("a", 2): 1})
+
+    found = fault_of(write_directory(tmp_path / "en-de", checkpoint))
+
+    assert "model_step_400.pt: opt: 5: 1; expected nothing that is not known" in found
+    assert "model_step_400.pt: opt: ['a', 2]: 1; expected nothing that is not known" in found
+
+
 class Malicious:
     def __reduce__(self) -> tuple[Any, ...]:
         return (print, ("run",))
@@ -260,6 +269,10 @@ class Malicious:
         ({"opt": Namespace(), "vocab": {"x": 1}, "model": {}}, "has no vocabulary src in a form that is known"),
         ({"opt": Namespace(), "vocab": {"src": [], "src_feats": [["a"]]}, "model": {}}, "has features of words"),
         ({"opt": Namespace(), "vocab": {"src": [], "data_task": "lm"}, "model": {}}, "is for the task lm"),
+        (
+            {"opt": Namespace(), "vocab": {"src": ["\ud800"], "tgt": []}, "model": {}},
+            "has vocabularies in no form that is known: 'utf-8' codec can't encode",
+        ),
     ],
 )
 def test_what_is_no_checkpoint_of_it_is_refused(

@@ -100,11 +100,14 @@ def test_an_index_joins_its_files(tmp_path: Path) -> None:
         ({"x": "../x.safetensors"}, "no plain file name"),
         ({"x": "z.safetensors"}, "names z.safetensors, which cannot be read"),
         ({"x": "x.safetensors", "y": "x.safetensors"}, "names 1 tensors that its files lack, such as y"),
+        ({"x": "", "y": "x.safetensors"}, "names '', which is no plain file name"),
+        ({"x": "x.safetensors", "y": "link"}, "names x.safetensors, which is another of its files by a second name"),
         (None, "holds no object 'weight_map'"),
     ],
 )
 def test_an_index_that_leads_elsewhere_is_refused(tmp_path: Path, weight_map: Any, expected: str) -> None:
     write_safetensors(tmp_path / "x.safetensors", {"x": torch.ones(2)})
+    (tmp_path / "link").symlink_to("x.safetensors")
     index = tmp_path / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": weight_map}), encoding="utf-8")
 

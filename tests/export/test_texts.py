@@ -1,0 +1,26 @@
+from pathlib import Path
+
+import pytest
+
+from export.texts import read_text
+
+
+def test_a_text_is_read_without_its_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes("\ufeffGrün\n".encode())
+
+    assert read_text("--text", tmp_path / "text") == "Grün\n"
+
+
+def test_a_file_without_an_end_is_refused_by_its_flag(tmp_path: Path) -> None:
+    with (tmp_path / "text").open("wb") as file:
+        file.truncate(1 << 40)
+
+    with pytest.raises(ValueError, match=rf"^--reference {tmp_path}/text has more than 67108864 bytes$"):
+        read_text("--reference", tmp_path / "text")
+
+
+def test_what_is_no_text_is_refused_by_its_flag(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(b"a\xff")
+
+    with pytest.raises(ValueError, match=rf"^--text {tmp_path}/text is no UTF-8: .* position 1"):
+        read_text("--text", tmp_path / "text")
