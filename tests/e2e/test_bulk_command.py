@@ -75,7 +75,8 @@ def test_rows_with_errors_are_told_by_the_exit_code(tmp_path: Path) -> None:
     ("more", "code", "words"),
     [
         (["--format", "parquet"], 2, "in.txt: is no Parquet file"),
-        (["--beam-size", "99"], 3, "decoding.beam_size"),
+        (["--beam-size", "99"], 2, "--beam-size: must be in 1..16"),
+        (["--options", '{"decoding": {"num_hypotheses": 9}}'], 2, "decoding.num_hypotheses"),
         (["--ray-workers", "1"], 2, "ray"),
     ],
 )
