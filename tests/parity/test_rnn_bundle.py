@@ -66,7 +66,7 @@ def test_the_checkpoint_cannot_be_restored(bundle: Bundle) -> None:
 
 
 def test_a_probe_keeps_what_the_export_has_found(
-    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     directory = tmp_path / "rnn"
     shutil.copytree(bundle.directory, directory)
@@ -76,4 +76,4 @@ def test_a_probe_keeps_what_the_export_has_found(
 
     manifest = open_bundle(directory).manifest
     assert (manifest.alignment, manifest.confidence) == (None, bundle.manifest.confidence)
-    assert "aligns" not in capsys.readouterr().out
+    assert "aligns" not in capfd.readouterr().out
