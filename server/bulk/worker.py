@@ -89,7 +89,7 @@ class Worker:
             raise
 
     def run(self, shards: Iterable[Shard], tell: Callable[[Done], object]) -> None:
-        """Translates shards and writes their outputs.
+        """Translates shards and writes their outputs. After an error the worker can only be closed.
 
         Args:
             shards: are read one after another.
@@ -101,8 +101,11 @@ class Worker:
         """
         try:
             self._runner.run(self._run(shards, tell))
-        except ExceptionGroup as group:  # of what ends a bulk call from within, such as an input that cannot be read
-            raise group.exceptions[0] from group
+        except BaseException as error:
+            self._runner.close()  # but no engine: its lanes may hang
+            if isinstance(error, ExceptionGroup):  # of what ends a bulk call from within, such as an unreadable input
+                raise error.exceptions[0] from error
+            raise
 
     def close(self) -> None:
         """Ends the models' engines."""
