@@ -15,6 +15,7 @@ class GivenSearch(BeamSearch):
     """See `BeamSearch`; its options have `given_targets`."""
 
     def __init__(self, options: DecodingOptions, **others: Any) -> None:
+        self._open = [[*options.given_targets]]  # of each beam, the targets that begin with it
         super().__init__(options, **others)
         self.top_k = 1  # it looks at none of them
 
@@ -27,6 +28,7 @@ class GivenSearch(BeamSearch):
         """See `BeamSearch.advance`."""
         if not self.wanted:
             return super().advance(top_ids, top_log_probs)
+        size = self.num_tokens - self._num_forced
         self.num_tokens += 1
         longer: list[tuple[int, int, float, list[float]]] = []
         for (beam, token), log_prob in zip(self.wanted, wanted_log_probs, strict=True):
@@ -40,6 +42,7 @@ class GivenSearch(BeamSearch):
         self.last_ids = [token for _, token, *_ in longer]
         self._log_probs = [total for _, _, total, _ in longer]
         self._of_tokens = [of_tokens for *_, of_tokens in longer] if self._of_tokens else []
+        self._open = [[each for each in self._open[beam] if each[size] == token] for beam, token, *_ in longer]
         parents = self._go_on([beam for beam, *_ in longer])
         self.wanted = self._next() if parents else []
         return parents
@@ -59,8 +62,5 @@ class GivenSearch(BeamSearch):
     def _next(self) -> list[tuple[int, int]]:
         """Returns each beam with each token that goes on with it in a target."""
         size = self.num_tokens - self._num_forced
-        following = [
-            [each[size] for each in self._options.given_targets if list(each[:size]) == prefix]
-            for prefix in self._prefixes
-        ]
-        return [(beam, token) for beam, tokens in enumerate(following) for token in dict.fromkeys(tokens)]
+        following = [dict.fromkeys(each[size] for each in targets) for targets in self._open]
+        return [(beam, token) for beam, tokens in enumerate(following) for token in tokens]

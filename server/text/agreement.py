@@ -50,7 +50,7 @@ class Grammar:
     """How the words before a noun agree with it, in one language whose nouns have capitals.
 
     Args:
-        nouns: how nouns of each gender end, parted by blanks; those that are listed without a gender may have any.
+        nouns: how nouns of each gender end, parted by blanks; under an empty gender, ends of nouns of any gender.
         determiners: stems, their ends, and the ends of adjectives behind them; see `server.text.german`.
         prepositions: each with the first letters of its cases.
         joined: prepositions and articles that are written as one word.
@@ -178,7 +178,7 @@ def is_singular(phrase: str, language: str) -> bool:
 
 
 def _likely(cases: Mapping[str, str], now: str, last: str) -> list[str]:
-    """Returns which words are likely before a noun: those that are there, if they may be.
+    """Returns the words that are likely before a noun. The present words are, if they agree with it.
 
     But a sentence seldom begins with a dative or a genitive. And what is put behind another noun is a genitive if it
     may be one.

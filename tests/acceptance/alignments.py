@@ -55,7 +55,7 @@ class ByHand(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """How far links agree with those that were made by hand."""
+    """How far our links agree with links made by hand."""
 
     precision: float
     recall: float

@@ -60,7 +60,7 @@ async def _struck(fault: Fault, room: asyncio.Semaphore, turn: asyncio.Lock) -> 
     over = threading.Event()
     async with room:
         with ExitStack() as stack:
-            async with turn:  # servers that start at once slow down those that are watched
+            async with turn:  # a starting server slows down the watched servers
                 scene = await asyncio.to_thread(stack.enter_context, fault.scene())
                 watching = watched([server.metrics_port for server in scene.servers])
                 pager, _ = await asyncio.to_thread(stack.enter_context, watching)
