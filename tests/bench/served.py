@@ -48,7 +48,7 @@ def compare_served(
         capacity = [client.closed(seconds) for client in clients]
         weaker = min(capacity)
         levels = {share: [client.open(share * weaker, seconds) for client in clients] for share in _SHARES}
-        highest = [_highest_rate(client, 0.95 * weaker, seconds, quick) for client in clients]
+        highest = [highest_rate(client, 0.95 * weaker, seconds, 2 if quick else _MAX_STEPS) for client in clients]
         for client in clients:
             client.close()
     facts: dict[str, Any] = {"section": "served", "model": model.name, "settings": tuple(map(str, settings))}
@@ -71,10 +71,10 @@ def _rows(figures: Sequence[Figures], headlines: Sequence[str] = (), **facts: An
     return rows_of(figures[0], figures[1] if len(figures) > 1 else None, headlines, **facts)
 
 
-def _highest_rate(client: Callers, start: float, seconds: float, quick: bool) -> float:
+def highest_rate(client: Callers, start: float, seconds: float, steps: int = _MAX_STEPS) -> float:
     """Returns the highest rate tried whose p95 is within the objective; 0 if not even a fifth of `start` is."""
     rate, best = start, 0.0
-    for _ in range(2 if quick else _MAX_STEPS):
+    for _ in range(steps):
         result = client.open(rate, seconds)
         if not result["failed"][0] and result["p95 ms"][0] <= 1000 * OBJECTIVE_SECONDS:
             best, rate = rate, rate * _RATE_STEP
