@@ -38,7 +38,7 @@ from server.runtime.runner import open_runner
 def main() -> None:
     """Entry point; exit code 2 for what cannot be read."""
     arguments = parse(build_parser())
-    with endings("babelserve-probe", arguments.bundle):
+    with endings("babelserve-probe", arguments.bundle, BundleError):
         # In another process first, since a stranger's graph may run for ever or take all memory.
         if faults := asyncio.run(prove_all(arguments.bundle, lambda _: None)):
             raise BundleError(faults)

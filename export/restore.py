@@ -32,13 +32,14 @@ from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.graphs import ENCODER_FILE, ONE_PASS_FILE, PLAIN_STEP, WEIGHTS_FILE
 from server.bundle.manifest import TOKENIZER_FILE
+from server.errors import BundleError
 
 
 def main() -> None:
-    """Entry point; exit code 1 for a damaged bundle or other weights, 2 for a bundle that has no checkpoint."""
+    """Entry point; exit code 1 for other weights, 2 for a bundle that is damaged or has no checkpoint."""
     arguments = parse(build_parser())
     out: Path = arguments.checkpoint
-    with endings("export.restore", out):
+    with endings("export.restore", out, BundleError):
         if out.exists():
             raise FileExistsError(f"{out} exists already")
         checkpoint = restore_checkpoint(arguments.bundle)

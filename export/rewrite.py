@@ -29,15 +29,16 @@ from server.bundle.graphs import EMBEDDING
 from server.bundle.manifest import Manifest
 from server.bundle.variant_files import Variant
 from server.decoding.result import Hypothesis
+from server.errors import BundleError
 from server.runtime.runner import open_runner
 
 _SENTENCES, _LONGEST = 64, 40  # of random tokens, that both are compared with
 
 
 def main() -> None:
-    """Entry point; exit code 1 when the translations are others, 2 for what cannot be read."""
+    """Entry point; exit code 1 when the translations are others, 2 for a bundle that cannot be read."""
     arguments = parse(build_parser())
-    with endings("export.rewrite", arguments.out):
+    with endings("export.rewrite", arguments.out, BundleError):
         bundle = rewrite(arguments.bundle, arguments.out)
         sys.stdout.write(f"{bundle.directory}: translates the same ({described_sizes(bundle.manifest)})\n")
 

@@ -59,11 +59,13 @@ class TranslationError(Exception):
         cause: the words of what failed within, for this process alone; not the exception, whose traceback would keep
             tensors alive.
         is_recorded: whether a call that ended with it has been counted and logged.
+        retry_after_seconds: when a retry may succeed, which fronts tell their clients; None if nobody knows.
     """
 
     code: Code = Code.INTERNAL
     cause: str = ""
     is_recorded: bool = False
+    retry_after_seconds: float | None = None
 
 
 class InvalidRequest(TranslationError):
@@ -122,11 +124,12 @@ class Overloaded(TranslationError):
     Args:
         message: which limit, and what waits.
         reason: which limit, one of `REJECT_REASONS`, for the metric.
-        retry_after_seconds: when a retry may succeed; fronts tell their clients.
+        retry_after_seconds: when a retry may succeed.
         lasts_seconds: for which the like would be refused for the same cause; 0 if nobody knows.
     """
 
     code = Code.RESOURCE_EXHAUSTED
+    retry_after_seconds: float
 
     def __init__(self, message: str, reason: str, retry_after_seconds: float = 1.0, lasts_seconds: float = 0.0) -> None:
         super().__init__(message)

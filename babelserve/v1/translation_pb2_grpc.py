@@ -28,12 +28,12 @@ if _version_not_supported:
 class TranslationServiceStub:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
     (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`),
-    PERMISSION_DENIED, FAILED_PRECONDITION (the server has no detection of languages, or no memory for both models of a
-    pivot), RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says which limit is reached. Retry after
-    the trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC
-    itself refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry),
-    UNAVAILABLE (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and
-    a request id).
+    PERMISSION_DENIED, FAILED_PRECONDITION (DetectLanguages of a server without detection; no memory for both models of a
+    pivot), RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says what. Retry after the trailing
+    metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC itself
+    refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry),
+    UNAVAILABLE (loading, draining, a model cannot be loaded, or a lane is lost; safe to retry), DEADLINE_EXCEEDED,
+    CANCELLED, INTERNAL (fixed words and a request id).
     """
 
     def __init__(self, channel):
@@ -82,12 +82,12 @@ class TranslationServiceStub:
 class TranslationServiceServicer:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
     (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`),
-    PERMISSION_DENIED, FAILED_PRECONDITION (the server has no detection of languages, or no memory for both models of a
-    pivot), RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says which limit is reached. Retry after
-    the trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC
-    itself refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry),
-    UNAVAILABLE (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and
-    a request id).
+    PERMISSION_DENIED, FAILED_PRECONDITION (DetectLanguages of a server without detection; no memory for both models of a
+    pivot), RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says what. Retry after the trailing
+    metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC itself
+    refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry),
+    UNAVAILABLE (loading, draining, a model cannot be loaded, or a lane is lost; safe to retry), DEADLINE_EXCEEDED,
+    CANCELLED, INTERNAL (fixed words and a request id).
     """
 
     def Translate(self, request, context):
@@ -135,11 +135,11 @@ class TranslationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def TranslateBulk(self, request_iterator, context):
-        """Translates any number of texts in bounded memory: the client sends them one after the other, and each is answered as
-        soon as it is done, in any order. The server reads ahead only as far as its lanes need, so a client must read answers
-        while it sends. Where another method would be refused for want of room, or of a quota, this one waits. A call takes as
-        long as its deadline allows, without one for ever. It ends with OK when the client has sent its last text, and all
-        are answered; with anything else, the texts without an answer may be sent again, in another call.
+        """Translates any number of texts in bounded memory: the client sends them one after the other, and each is answered
+        as soon as it is done, in any order. The server reads ahead only as far as its lanes need, so a client must read
+        answers while it sends. Once a call has begun, its texts wait for room and for the quota. A call takes as long as
+        its deadline allows, without one for ever. It ends with OK when the client has sent its last text, and all are
+        answered; with anything else, the texts without an answer may be sent again, in another call.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -194,12 +194,12 @@ def add_TranslationServiceServicer_to_server(servicer, server):
 class TranslationService:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
     (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`),
-    PERMISSION_DENIED, FAILED_PRECONDITION (the server has no detection of languages, or no memory for both models of a
-    pivot), RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says which limit is reached. Retry after
-    the trailing metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC
-    itself refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry),
-    UNAVAILABLE (loading, draining, or a lane is lost; safe to retry), DEADLINE_EXCEEDED, CANCELLED, INTERNAL (fixed words and
-    a request id).
+    PERMISSION_DENIED, FAILED_PRECONDITION (DetectLanguages of a server without detection; no memory for both models of a
+    pivot), RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says what. Retry after the trailing
+    metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC itself
+    refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry),
+    UNAVAILABLE (loading, draining, a model cannot be loaded, or a lane is lost; safe to retry), DEADLINE_EXCEEDED,
+    CANCELLED, INTERNAL (fixed words and a request id).
     """
 
     @staticmethod

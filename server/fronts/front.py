@@ -54,6 +54,8 @@ class FailedText(TranslationError):
     def __init__(self, status: pb.Status) -> None:
         super().__init__(status.message)
         self.code = Code[StatusNumber.Name(status.code)]
+        if self.code is Code.RESOURCE_EXHAUSTED:
+            self.retry_after_seconds = 1.0  # as of a call that was admitted and then refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
 from babelserve.v1 import translation_pb2 as pb
-from server.errors import InvalidRequest, Overloaded, TranslationError
+from server.errors import Code, InvalidRequest, TranslationError
 from server.fronts import own
 from server.fronts.front import Front, check_text, check_texts, raise_failure
 from server.fronts.v1 import google_pb2 as google
@@ -138,7 +138,7 @@ def _details(error: TranslationError, words: str) -> Iterable[dict[str, Any]]:
     if isinstance(error, InvalidRequest) and found:
         violation = {"field": field, "description": rule}
         yield {"@type": f"{_TYPE_URL}BadRequest", "fieldViolations": [violation]}
-    if isinstance(error, Overloaded):
+    if error.retry_after_seconds is not None:
         yield {"@type": f"{_TYPE_URL}RetryInfo", "retryDelay": f"{error.retry_after_seconds:.3f}s"}
 
 
@@ -149,7 +149,8 @@ def _error_body(error: TranslationError, words: str, status: int) -> dict[str, A
 
 def _error_body_2(error: TranslationError, words: str, status: int) -> dict[str, Any]:
     told = _error_body(error, words, status)["error"]
-    reason = "rateLimitExceeded" if isinstance(error, Overloaded) else "invalid" if status < 500 else "backendError"
+    is_refused = error.code is Code.RESOURCE_EXHAUSTED
+    reason = "rateLimitExceeded" if is_refused else "invalid" if status < 500 else "backendError"
     return {"error": {**told, "errors": [{"message": words, "domain": "global", "reason": reason}]}}
 
 

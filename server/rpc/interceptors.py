@@ -18,7 +18,7 @@ from typing import Any
 import grpc
 
 from server.access.access import Access
-from server.errors import Code, Overloaded, TranslationError
+from server.errors import Code, TranslationError
 from server.fronts import google, kserve, riva
 from server.rpc.callers import identify
 from server.rpc.health import HEALTH_NAME
@@ -144,7 +144,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
         code, message = STATUS_CODES[error.code], str(error)
         if error.code.is_ours:
             message += f"; request id {request_id}"
-        if isinstance(error, Overloaded):
+        if error.retry_after_seconds is not None:
             milliseconds = (
                 math.ceil(self._calls.pushback.seconds(error.retry_after_seconds) * 100) * 10
             )  # few different ones

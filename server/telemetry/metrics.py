@@ -107,7 +107,7 @@ class Metrics:
             "native_log_lines", "Lines that native libraries wrote to stderr, logged or not."
         )
         self.ready = new.gauge(
-            "ready", "1 while health says SERVING: loaded, not draining, no lane out or being replaced."
+            "ready", "1 while health says SERVING: not draining, and of each model a lane serves and none is out."
         )
         self.draining = new.gauge("draining", "1 from the signal that ends the server.")
         self.start_duration_seconds = new.gauge("start_duration_seconds", "From the start of the process to SERVING.")

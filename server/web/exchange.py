@@ -20,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from server.access.keys import key_of
-from server.errors import InvalidRequest, NotServing, Overloaded, TranslationError
+from server.errors import InvalidRequest, NotServing, TranslationError
 from server.fronts.backend import Backend, Caller
 from server.fronts.front import Front
 from server.translation.calls import choose_id
@@ -141,7 +141,7 @@ class Endpoint:
         status = self._front.status_of(error)
         words = self._front.words_of(error, caller.request_id)
         response = json_response(self._front.body(error, words, status), status)
-        if isinstance(error, Overloaded):
+        if error.retry_after_seconds is not None:
             response.headers["retry-after"] = str(max(1, math.ceil(error.retry_after_seconds)))
         if closes:
             response.headers["connection"] = "close"

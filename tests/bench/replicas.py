@@ -1,4 +1,4 @@
-"""How much more do several replicas behind Envoy serve than one? `python -m tests.bench.replicas --replicas 1 2`
+"""How much more do several replicas behind Envoy serve than one? `python -m tests.bench.replicas --replicas 1 2`.
 
 Each replica has cores of its own. Envoy, with the configuration that is shipped, and the callers have the cores that
 are left; if there are none, they share the replicas' cores, and each replica then has a little less than it would have.
@@ -71,7 +71,9 @@ def _measure(count: int, lines: list[str], arguments: argparse.Namespace) -> dic
 def _replicas(count: int, arguments: argparse.Namespace) -> Iterator[tuple[Server, list[Server]]]:
     """Yields Envoy, as the callers see it, and the replicas behind it."""
     cores = sorted(os.sched_getaffinity(0))
-    settings = Settings("ours", str(arguments.bundle), "cpu-int8", workers=arguments.cores, batch=0)
+    settings = Settings(
+        system="ours", path=str(arguments.bundle), precision="cpu-int8", workers=arguments.cores, batch=0
+    )
     with ExitStack() as stack:
         servers = []
         for index in range(count):

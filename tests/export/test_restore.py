@@ -140,6 +140,19 @@ def test_a_file_that_exists_is_never_touched(
     assert (tmp_path / "mine.pt").read_text(encoding="utf-8") == "precious"
 
 
+def test_a_folder_that_is_no_bundle_is_said_to_be_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["restore", str(tmp_path), str(tmp_path / "mine.pt")])
+
+    with pytest.raises(SystemExit) as ended:
+        main()
+
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith(f"export.restore: {tmp_path}")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_network_that_writes_all_words_at_once_comes_back(
     one_pass_checkpoint: Checkpoint, one_pass_bundle: Bundle
 ) -> None:

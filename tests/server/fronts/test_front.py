@@ -55,6 +55,7 @@ def test_the_first_text_that_failed_is_raised_as_it_failed() -> None:
         raise_failure([pb.Translation(text="a"), failed])
     assert FRONT.status_of(caught.value) == 429
     assert caught.value.is_recorded
+    assert caught.value.retry_after_seconds == 1.0
 
 
 def test_texts_are_a_list_of_texts() -> None:
