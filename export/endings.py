@@ -42,7 +42,9 @@ def endings(program: str, out: Path | None, *refusals: type[Exception], subject:
     try:
         yield
     except refused as error:
-        _end(2, ": ".join(filter(None, (program, subject, str(error)))))
+        # A fault of a bundle may hold ONNX Runtime's words, of several lines.
+        words = "\n".join(map(printable, error.faults)) if isinstance(error, StartupError) else str(error)
+        _end(2, ": ".join(filter(None, (program, subject, words))))
     except VerificationError as error:
         _end(1, f"{program}: {out} was not written: {error}")
     except StartupError as error:
