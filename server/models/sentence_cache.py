@@ -32,6 +32,11 @@ from server.models.model import SentenceEngine
 from server.telemetry.model_metrics import ModelMetrics
 
 _LEAST_SHARE = 0.9  # of a caller's time, which a flight must leave to be joined
+# Of memory for each sentence that may be kept. Half, and a cache of sentences of 25 tokens is never full. Twice, and
+# alignments and searches take twice as much.
+_SENTENCE_BYTES = 4 << 10
+# What a kept sentence takes without its tokens, a token of it, and a node of its search, by tracemalloc.
+_OWN_BYTES, _TOKEN_BYTES, _NODE_BYTES = 1 << 10, 40, 200
 
 _Key = tuple[tuple[str, str, str], DecodingOptions, tuple[int, ...]]  # model, options, source ids
 
@@ -66,7 +71,7 @@ class SentenceCache:
         engine: translates the sentences that are not kept.
         model: what the engine runs: name, version, and sha256 of the variant.
         metrics: are told how many sentences were kept.
-        max_sentences: translations to keep, 0 for none. The least recently used ones leave.
+        max_sentences: translations to keep, 0 for none, in `_SENTENCE_BYTES` for each. The least recently used leave.
         is_single_flight: whether a caller may join a translation that is running.
         clock: the engine's.
     """
@@ -89,6 +94,7 @@ class SentenceCache:
         self._clock = clock
         self._lock = threading.Lock()
         self._results: OrderedDict[_Key, Result] = OrderedDict()  # least recently used first
+        self._num_bytes = 0  # about what they take
         self._flights: dict[_Key, _Flight] = {}  # flights that callers may join
 
     def submit(
@@ -152,6 +158,7 @@ class SentenceCache:
         """Forgets all kept translations, as they may be wrong. Running ones are kept when they end."""
         with self._lock:
             self._results.clear()
+            self._num_bytes = 0
 
     def stop(self) -> None:
         """See `Engine.stop`."""
@@ -197,12 +204,8 @@ class SentenceCache:
         error = translation.exception()
         with self._lock:
             self._forget(flight)
-            if error is None:
-                took_none = replace(translation.result(), timings=Timings())
-                self._results[flight.key] = took_none
-                self._results.move_to_end(flight.key)
-                if len(self._results) > self._max_sentences:
-                    self._results.popitem(last=False)
+            if error is None and flight.key[1].sampling is None:  # samples hardly come again: their seeds are random
+                self._keep(flight.key, replace(translation.result(), timings=Timings()))
             callers, flight.callers = flight.callers, set()
         for caller in callers:
             with suppress(InvalidStateError):  # the caller has just left
@@ -211,6 +214,25 @@ class SentenceCache:
                 else:
                     caller.set_exception(error)
 
+    def _keep(self, key: _Key, result: Result) -> None:
+        """Keeps a translation as the one that was used last, while there is room. The caller holds the lock."""
+        if key not in self._results:
+            self._results[key] = result
+            self._num_bytes += _num_bytes(key, result)
+        self._results.move_to_end(key)
+        most_bytes = self._max_sentences * _SENTENCE_BYTES
+        while len(self._results) > self._max_sentences or self._num_bytes > most_bytes:
+            self._num_bytes -= _num_bytes(*self._results.popitem(last=False))
+
     def _forget(self, flight: _Flight) -> None:
         if self._flights.get(flight.key) is flight:
             del self._flights[flight.key]
+
+
+def _num_bytes(key: _Key, result: Result) -> int:
+    """Returns about how many bytes a kept translation takes."""
+    _, options, source_ids = key
+    num_tokens = sum(map(len, (source_ids, *options.given_targets, *options.suppressed)))
+    num_tokens += sum(len(each.ids) + len(each.log_probs) for each in result.hypotheses)
+    attention_bytes = 0 if result.attention is None else result.attention.nbytes
+    return _OWN_BYTES + _TOKEN_BYTES * num_tokens + _NODE_BYTES * len(result.tree) + attention_bytes
