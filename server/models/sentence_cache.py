@@ -7,7 +7,8 @@ model's name, version and variant are in its keys all the same, so that no other
   flight ends when its last caller has left.
 - A flight's error goes to all of its callers and is never kept. This includes a refusal by the engine while the flight
   is submitted, if another caller has joined by then.
-- A caller joins a flight only if it loses little by that. The flight's place in its request must be no later than the
+- A caller joins a flight only if it loses little by that. The flight must be of the caller's flow, because another flow
+  may be in the background, and of no worse a rank. The flight's place in its request must be no later than the
   sentence's place in the caller's request: requests take turns in the queue, so the end of a long one is far away. The
   engine answers all callers at the flight's deadline, so this must be no later than the caller's, and leave nine tenths
   of the caller's time. Otherwise the sentence is submitted anew, and later callers join that flight. Weighed: flights
@@ -47,12 +48,14 @@ class _Flight:
 
     key: _Key
     place: int  # among the sentences of its request that went to the engine
+    flow: Flow
     deadline: float
     callers: set[Future[Result]] = field(default_factory=set)
     translation: Future[Result] = field(default_factory=Future)  # the engine's future, once the sentence is submitted
 
-    def suits(self, place: int, deadline: float, now: float) -> bool:
-        return self.place <= place and _LEAST_SHARE * (deadline - now) <= self.deadline - now <= deadline - now
+    def suits(self, place: int, rank: int, deadline: float, now: float) -> bool:
+        is_as_soon = self.place <= place and self.flow.rank <= rank
+        return is_as_soon and _LEAST_SHARE * (deadline - now) <= self.deadline - now <= deadline - now
 
 
 class _Caller(Future[Result]):
@@ -95,7 +98,7 @@ class SentenceCache:
         self._lock = threading.Lock()
         self._results: OrderedDict[_Key, Result] = OrderedDict()  # least recently used first
         self._num_bytes = 0  # about what they take
-        self._flights: dict[_Key, _Flight] = {}  # flights that callers may join
+        self._flights: dict[tuple[_Key, Flow], _Flight] = {}  # flights that callers may join
 
     def submit(
         self,
@@ -113,7 +116,7 @@ class SentenceCache:
             for ids in sources:
                 callers.append(own := _Caller())
                 key = (self._model, options, tuple(ids))
-                counts[self._look_up(key, own, flights, deadline, now)] += 1
+                counts[self._look_up(key, own, flights, flow, deadline, now)] += 1
             unknown = [flight.key[2] for flight in flights]
             translations = self._engine.submit(unknown, options, deadline, flow) if unknown else []
         except BaseException as error:
@@ -164,7 +167,9 @@ class SentenceCache:
         """See `Engine.stop`."""
         self._engine.stop()
 
-    def _look_up(self, key: _Key, caller: _Caller, flights: list[_Flight], deadline: float, now: float) -> str:
+    def _look_up(
+        self, key: _Key, caller: _Caller, flights: list[_Flight], flow: Flow, deadline: float, now: float
+    ) -> str:
         """Answers the caller, or adds it to a flight. A new flight is added to `flights`.
 
         Returns:
@@ -175,12 +180,12 @@ class SentenceCache:
                 self._results.move_to_end(key)
                 caller.set_result(self._results[key])  # no other code knows this future yet
                 return "hit"
-            flight, result = self._flights.get(key), "joined"
-            if flight is None or not flight.suits(len(flights), deadline, now):
-                flight, result = _Flight(key, len(flights), deadline), "miss"
+            flight, result = self._flights.get((key, flow)), "joined"
+            if flight is None or not flight.suits(len(flights), flow.rank, deadline, now):
+                flight, result = _Flight(key, len(flights), flow, deadline), "miss"
                 flights.append(flight)
                 if self._is_single_flight:
-                    self._flights[key] = flight
+                    self._flights[key, flow] = flight
             flight.callers.add(caller)
         caller.flight = flight
         caller.add_done_callback(partial(self._leave, flight))
@@ -225,8 +230,9 @@ class SentenceCache:
             self._num_bytes -= _num_bytes(*self._results.popitem(last=False))
 
     def _forget(self, flight: _Flight) -> None:
-        if self._flights.get(flight.key) is flight:
-            del self._flights[flight.key]
+        name = flight.key, flight.flow
+        if self._flights.get(name) is flight:
+            del self._flights[name]
 
 
 def _num_bytes(key: _Key, result: Result) -> int:
