@@ -15,7 +15,7 @@ from server.engine.fair_queue import Entry, FairQueue, Load
 from server.engine.flow import Flow
 from server.engine.limits import EngineLimits, Footprint, LaneLimits
 from server.engine.sentence import Sentence
-from server.errors import NotServing
+from server.errors import NotServing, TranslationError
 from server.shares import Shares
 
 # A flow keeps its share for so long after its last request. Half, and a flood takes the rows of callers that pause.
@@ -58,7 +58,10 @@ class Dispatch:
         return (self._running_rows + self._queue.load.num_rows) * self.cost.row_step_seconds
 
     def check(self, demand: Demand, deadline: float, flow: Flow) -> Admission:
-        """Returns what `add` would decide about a request at this moment; raises as `add`."""
+        """Returns what `add` would decide about a request at this moment; raises as `add`.
+
+        The work of a request counts once for its flow: here if it is refused, else in `add`.
+        """
         with self._changed:
             return self._admit(request_of(demand, flow, self.clock(), deadline, self.cost))
 
@@ -72,6 +75,7 @@ class Dispatch:
         with self._changed:
             is_alone = self.is_all(0)
             admission = self._admit(request)
+            self._asked[request.flow].add(demand.work)
             for sentence in sentences:
                 sentence.flow = request.flow
                 sentence.forecast_seconds = None if is_alone else admission.seconds
@@ -173,26 +177,36 @@ class Dispatch:
             return left
 
     def _admit(self, request: Request) -> Admission:
-        """Decides about a request, and notes that its flow is active. The caller holds the lock."""
+        """Decides about a request, and notes that its flow is active. The caller holds the lock.
+
+        The work of a refused request counts for its flow, unless it is of a bulk call, which asks again until it is
+        admitted. The caller counts that of an admitted one.
+        """
         if not self.is_open:
             raise NotServing("the server is shutting down")
         flow, queue = request.flow, self._queue
         self._shares.ask(flow, flow.weight)
         weights = self._shares.weights()
         self._asked = {each: self._asked.get(each) or FadingSum(self.clock) for each in weights}
-        self._asked[flow].add(request.demand.work)
+        wanted = {each: work.value + queue.load_of(each).work for each, work in self._asked.items()}
+        wanted[flow] += request.demand.work
         snapshot = Snapshot(
             now=self.clock(),
             work_before=queue.work_before(flow, request.due),
             waiting=queue.load,
             waiting_of_flow=queue.load_of(flow),
             weights=weights,
-            wanted={each: work.value + queue.load_of(each).work for each, work in self._asked.items()},
+            wanted=wanted,
             rows={each: self._shares.held(each) + queue.load_of(each).num_rows for each in weights},
             background=self._background,
             background_pace=self._background_pace,
         )
-        return admit(request, snapshot, self.cost, self.limits)
+        try:
+            return admit(request, snapshot, self.cost, self.limits)
+        except TranslationError:
+            if not flow.is_bulk:
+                self._asked[flow].add(request.demand.work)
+            raise
 
     @property
     def _background_pace(self) -> float:

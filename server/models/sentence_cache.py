@@ -7,7 +7,8 @@ model's name, version and variant are in its keys all the same, so that no other
   flight ends when its last caller has left.
 - A flight's error goes to all of its callers and is never kept. This includes a refusal by the engine while the flight
   is submitted, if another caller has joined by then.
-- A caller joins a flight only if it loses little by that. The flight's place in its request must be no later than the
+- A caller joins a flight only if it loses little by that. The flight must be of the caller's flow, because another flow
+  may be in the background, and of no worse a rank. The flight's place in its request must be no later than the
   sentence's place in the caller's request: requests take turns in the queue, so the end of a long one is far away. The
   engine answers all callers at the flight's deadline, so this must be no later than the caller's, and leave nine tenths
   of the caller's time. Otherwise the sentence is submitted anew, and later callers join that flight. Weighed: flights
@@ -32,6 +33,11 @@ from server.models.model import SentenceEngine
 from server.telemetry.model_metrics import ModelMetrics
 
 _LEAST_SHARE = 0.9  # of a caller's time, which a flight must leave to be joined
+# Of memory for each sentence that may be kept. Half, and a cache of sentences of 25 tokens is never full. Twice, and
+# alignments and searches take twice as much.
+_SENTENCE_BYTES = 4 << 10
+# What a kept sentence takes without its tokens, a token of it, and a node of its search, by tracemalloc.
+_OWN_BYTES, _TOKEN_BYTES, _NODE_BYTES = 1 << 10, 40, 200
 
 _Key = tuple[tuple[str, str, str], DecodingOptions, tuple[int, ...]]  # model, options, source ids
 
@@ -42,12 +48,14 @@ class _Flight:
 
     key: _Key
     place: int  # among the sentences of its request that went to the engine
+    flow: Flow
     deadline: float
     callers: set[Future[Result]] = field(default_factory=set)
     translation: Future[Result] = field(default_factory=Future)  # the engine's future, once the sentence is submitted
 
-    def suits(self, place: int, deadline: float, now: float) -> bool:
-        return self.place <= place and _LEAST_SHARE * (deadline - now) <= self.deadline - now <= deadline - now
+    def suits(self, place: int, rank: int, deadline: float, now: float) -> bool:
+        is_as_soon = self.place <= place and self.flow.rank <= rank
+        return is_as_soon and _LEAST_SHARE * (deadline - now) <= self.deadline - now <= deadline - now
 
 
 class _Caller(Future[Result]):
@@ -66,7 +74,7 @@ class SentenceCache:
         engine: translates the sentences that are not kept.
         model: what the engine runs: name, version, and sha256 of the variant.
         metrics: are told how many sentences were kept.
-        max_sentences: translations to keep, 0 for none. The least recently used ones leave.
+        max_sentences: translations to keep, 0 for none, in `_SENTENCE_BYTES` for each. The least recently used leave.
         is_single_flight: whether a caller may join a translation that is running.
         clock: the engine's.
     """
@@ -89,7 +97,8 @@ class SentenceCache:
         self._clock = clock
         self._lock = threading.Lock()
         self._results: OrderedDict[_Key, Result] = OrderedDict()  # least recently used first
-        self._flights: dict[_Key, _Flight] = {}  # flights that callers may join
+        self._num_bytes = 0  # about what they take
+        self._flights: dict[tuple[_Key, Flow], _Flight] = {}  # flights that callers may join
 
     def submit(
         self,
@@ -107,7 +116,7 @@ class SentenceCache:
             for ids in sources:
                 callers.append(own := _Caller())
                 key = (self._model, options, tuple(ids))
-                counts[self._look_up(key, own, flights, deadline, now)] += 1
+                counts[self._look_up(key, own, flights, flow, deadline, now)] += 1
             unknown = [flight.key[2] for flight in flights]
             translations = self._engine.submit(unknown, options, deadline, flow) if unknown else []
         except BaseException as error:
@@ -152,12 +161,15 @@ class SentenceCache:
         """Forgets all kept translations, as they may be wrong. Running ones are kept when they end."""
         with self._lock:
             self._results.clear()
+            self._num_bytes = 0
 
     def stop(self) -> None:
         """See `Engine.stop`."""
         self._engine.stop()
 
-    def _look_up(self, key: _Key, caller: _Caller, flights: list[_Flight], deadline: float, now: float) -> str:
+    def _look_up(
+        self, key: _Key, caller: _Caller, flights: list[_Flight], flow: Flow, deadline: float, now: float
+    ) -> str:
         """Answers the caller, or adds it to a flight. A new flight is added to `flights`.
 
         Returns:
@@ -168,12 +180,12 @@ class SentenceCache:
                 self._results.move_to_end(key)
                 caller.set_result(self._results[key])  # no other code knows this future yet
                 return "hit"
-            flight, result = self._flights.get(key), "joined"
-            if flight is None or not flight.suits(len(flights), deadline, now):
-                flight, result = _Flight(key, len(flights), deadline), "miss"
+            flight, result = self._flights.get((key, flow)), "joined"
+            if flight is None or not flight.suits(len(flights), flow.rank, deadline, now):
+                flight, result = _Flight(key, len(flights), flow, deadline), "miss"
                 flights.append(flight)
                 if self._is_single_flight:
-                    self._flights[key] = flight
+                    self._flights[key, flow] = flight
             flight.callers.add(caller)
         caller.flight = flight
         caller.add_done_callback(partial(self._leave, flight))
@@ -197,12 +209,8 @@ class SentenceCache:
         error = translation.exception()
         with self._lock:
             self._forget(flight)
-            if error is None:
-                took_none = replace(translation.result(), timings=Timings())
-                self._results[flight.key] = took_none
-                self._results.move_to_end(flight.key)
-                if len(self._results) > self._max_sentences:
-                    self._results.popitem(last=False)
+            if error is None and flight.key[1].sampling is None:  # samples hardly come again: their seeds are random
+                self._keep(flight.key, replace(translation.result(), timings=Timings()))
             callers, flight.callers = flight.callers, set()
         for caller in callers:
             with suppress(InvalidStateError):  # the caller has just left
@@ -211,6 +219,26 @@ class SentenceCache:
                 else:
                     caller.set_exception(error)
 
+    def _keep(self, key: _Key, result: Result) -> None:
+        """Keeps a translation as the one that was used last, while there is room. The caller holds the lock."""
+        if key not in self._results:
+            self._results[key] = result
+            self._num_bytes += _num_bytes(key, result)
+        self._results.move_to_end(key)
+        most_bytes = self._max_sentences * _SENTENCE_BYTES
+        while len(self._results) > self._max_sentences or self._num_bytes > most_bytes:
+            self._num_bytes -= _num_bytes(*self._results.popitem(last=False))
+
     def _forget(self, flight: _Flight) -> None:
-        if self._flights.get(flight.key) is flight:
-            del self._flights[flight.key]
+        name = flight.key, flight.flow
+        if self._flights.get(name) is flight:
+            del self._flights[name]
+
+
+def _num_bytes(key: _Key, result: Result) -> int:
+    """Returns about how many bytes a kept translation takes."""
+    _, options, source_ids = key
+    num_tokens = sum(map(len, (source_ids, *options.given_targets, *options.suppressed)))
+    num_tokens += sum(len(each.ids) + len(each.log_probs) for each in result.hypotheses)
+    attention_bytes = 0 if result.attention is None else result.attention.nbytes
+    return _OWN_BYTES + _TOKEN_BYTES * num_tokens + _NODE_BYTES * len(result.tree) + attention_bytes

@@ -111,9 +111,15 @@ class KVCache:
         if not fits(needed, capacity):
             _, num_heads, _, head_dim = buffers[0].tensor.shape
             kept = np.empty((num_rows, num_heads, min(needed, capacity), head_dim), buffers[0].tensor.dtype)
-            for buffer in buffers:
-                buffer.fit(needed, kept)
-            self.layout += 1
+            try:
+                for buffer in buffers:
+                    buffer.fit(needed, kept)
+            except OSError:
+                for buffer in buffers:  # as long as each other again, for which their mappings are enough
+                    buffer.fit(capacity, kept)
+                raise
+            finally:
+                self.layout += 1
 
 
 class _Buffer:
@@ -142,9 +148,8 @@ class _Buffer:
         kept[:] = self.tensor[: len(kept), :, : kept.shape[2]]
         shape = max_rows, num_heads, positions, head_dim
         if math.prod(shape) * kept.itemsize > len(self._mapping):
-            del self.tensor  # with it the old mapping goes, before the new one is filled
-            self._mapping = _map(shape, kept.dtype)
-        self.tensor = np.ndarray(shape, kept.dtype, self._mapping)
+            self._mapping = _map(shape, kept.dtype)  # if it fails, nothing has changed
+        self.tensor = np.ndarray(shape, kept.dtype, self._mapping)  # the old mapping goes before the new one is filled
         self.tensor[: len(kept), :, : kept.shape[2]] = kept
         self.num_bytes = self.tensor.nbytes
 

@@ -1,5 +1,6 @@
 """What a failed call of ONNX Runtime means, read off its words: nearly all of its failures share a few classes."""
 
+import errno
 import re
 from collections.abc import Callable
 from functools import wraps
@@ -48,7 +49,8 @@ def telling_failures_apart(call: Callable[_P, _T]) -> Callable[_P, _T]:
             words = str(error)
             if _LOST.search(words):
                 raise DeviceLost(words) from error
-            if isinstance(error, MemoryError) or _OUT_OF_MEMORY.search(words):
+            has_no_memory = isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM
+            if has_no_memory or _OUT_OF_MEMORY.search(words):
                 raise OutOfMemory(words) from error
             raise
 

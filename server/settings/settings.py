@@ -119,7 +119,9 @@ class Settings:
     cache_sentences: int = _setting(
         0, "translated sentences that are kept for when they come again; the least recently used leave", low=0
     )
-    single_flight: bool = _setting(False, "translate equal sentences that wait or run at the same moment once")
+    single_flight: bool = _setting(
+        False, "translate equal sentences of a tenant that wait or run at the same moment once"
+    )
     beam_size: int = _setting(
         0,
         "beam of a request that names none, or the model's widest if that is less; 0 takes what the model's manifest"

@@ -222,7 +222,7 @@ class Translator:
         request.tenant.charge(cost)
         try:
             job = await start_job(answers, deadline, request.arrived, self._doorbell, flow)
-        except TranslationError:
+        except TranslationError:  # a caller who leaves meanwhile pays: the work was asked for
             request.tenant.give_back(cost)
             raise
         self.metrics.tenant_cost_seconds_total.labels(request.tenant.name).inc(cost)

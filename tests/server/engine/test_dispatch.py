@@ -122,3 +122,35 @@ def test_long_requests_are_a_flow_of_their_own() -> None:
     long_flow = NEIGHBOUR.of_long()
     assert {(sentence.flow, sentence.flow.weight) for sentence in short} == {(NEIGHBOUR, NEIGHBOUR.weight)}
     assert {(sentence.flow, sentence.flow.weight) for sentence in long} == {(long_flow, long_flow.weight)}
+
+
+@pytest.mark.parametrize(("num_refused", "is_greedy"), [(6, False), (8, True)])
+def test_a_flow_is_a_flood_by_twice_what_others_want_whether_it_is_refused_or_admitted(
+    num_refused: int, is_greedy: bool
+) -> None:
+    cost, other = slow_cost(), Flow(name="other")
+    dispatch = new_dispatch(max_rows=20, cost=cost)
+    for flow in [other] * 10 + [FLOOD] * 15:
+        dispatch.check(LITTLE, math.inf, flow)
+        add_singles(dispatch, 1, flow)
+        take(dispatch)
+    for _ in range(num_refused):
+        with pytest.raises(Overloaded):
+            dispatch.check(LITTLE, dispatch.clock() + cost.alone_seconds(LITTLE) / 2, FLOOD)
+
+    add_singles(dispatch, 1, other)
+
+    assert (FLOOD in dispatch._background) == is_greedy, f"{15 + num_refused} row-steps, beside 11"
+
+
+def test_a_text_of_a_bulk_call_that_asks_until_it_is_admitted_counts_once() -> None:
+    cost, bulk = slow_cost(), FLOOD.of_bulk()
+    dispatch = new_dispatch(cost=cost)
+    add_singles(dispatch, 1)
+    for _ in range(3):
+        with pytest.raises(Overloaded):
+            dispatch.check(LITTLE, dispatch.clock() + cost.alone_seconds(LITTLE) / 2, bulk)
+
+    add_singles(dispatch, 1, bulk)
+
+    assert dispatch._asked[bulk].value == LITTLE.work

@@ -5,14 +5,17 @@ import math
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 
 from server.bundle.bundle import Bundle
 from server.bundle.manifest import Manifest
-from server.decoding.options import DecodingOptions
-from server.decoding.result import Timings
+from server.decoding.options import DecodingOptions, Sampling
+from server.decoding.result import FinishReason, Hypothesis, Result, SearchNode, Timings
 from server.engine.engine import Engine
 from server.engine.limits import EngineLimits
 from server.errors import DeadlineExceeded, EngineFailed, Overloaded
@@ -76,6 +79,47 @@ def test_what_is_translated_anew_counts_as_used(engine: EchoEngine, metrics: Met
 
     assert submit(cache, A).done()
     assert not submit(cache, B).done()
+
+
+@dataclass
+class LargeEngine(EchoEngine):
+    """Its answers have something large."""
+
+    large: dict[str, Any] = field(default_factory=dict)
+
+    def _echo(self, source: tuple[int, ...], options: DecodingOptions) -> Result:
+        return replace(super()._echo(source, options), **self.large)
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        {"attention": np.zeros((64, 64), np.float32)},
+        {"tree": (SearchNode(None, 5, -1.0),) * 64},
+        {"hypotheses": (Hypothesis((5,) * 200, -1.0, FinishReason.STOP, (-1.0,) * 200),)},
+    ],
+)
+def test_no_more_is_kept_than_the_memory_for_so_many_usual_sentences(metrics: Metrics, large: dict[str, Any]) -> None:
+    cache = new_cache(LargeEngine(large=large), metrics, max_sentences=10)
+    sources = [(number, EOS) for number in range(10)]
+    for source in [*sources, sources[-1], sources[0]]:
+        submit(cache, source)
+    assert counted(metrics) == {"hit": 1, "joined": 0, "miss": 11}
+
+    cache.clear()
+    for again in (A, B, A, B):
+        submit(cache, again)
+
+    assert counted(metrics) == {"hit": 3, "joined": 0, "miss": 13}, "the memory is free again"
+
+
+def test_samples_are_not_kept_because_they_hardly_come_again(cache: SentenceCache, engine: EchoEngine) -> None:
+    sampled = replace(GREEDY, sampling=Sampling(seed=3))
+
+    submit(cache, A, sampled)
+    submit(cache, A, sampled)
+
+    assert len(engine.futures) == 2
 
 
 def test_a_sentence_in_another_language_is_another_one(cache: SentenceCache, engine: EchoEngine) -> None:

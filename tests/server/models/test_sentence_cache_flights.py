@@ -119,6 +119,34 @@ def test_a_flight_is_joined_if_its_deadline_is_the_same_or_slightly_earlier(
     assert engine.deadlines == ([flown] if is_joined else [flown, own])
 
 
+@pytest.mark.parametrize(
+    ("flown", "is_joined"),
+    [
+        (Flow(name="a"), True),
+        (Flow(name="a", rank=-1, weight=2.0), True),
+        (Flow(name="a", rank=1), False),  # it goes behind others of the flow
+        (Flow(name="a").of_bulk(), False),  # it is in the background
+        (Flow(name="b"), False),  # this flow may be
+    ],
+)
+def test_a_flight_is_joined_if_it_is_of_the_same_flow_and_of_no_worse_a_rank(
+    flights: SentenceCache, engine: EchoEngine, flown: Flow, is_joined: bool
+) -> None:
+    own = Flow(name="a")
+    for flow in (flown, own, own):
+        flights.submit([A], GREEDY, flow=flow)
+
+    assert engine.flows == ([flown] if is_joined else [flown, own])
+
+
+def test_each_flow_has_a_flight_to_join(flights: SentenceCache, engine: EchoEngine) -> None:
+    flows = [Flow(name="a"), Flow(name="b")]
+    for flow in flows * 2:
+        flights.submit([A], GREEDY, flow=flow)
+
+    assert engine.flows == flows
+
+
 def test_the_last_flight_is_the_one_to_join(flights: SentenceCache, engine: EchoEngine) -> None:
     old, new = submit(flights, A, deadline=50.0), submit(flights, A, deadline=100.0)
     engine.release(0)

@@ -1,3 +1,4 @@
+import errno
 import mmap
 import weakref
 
@@ -79,6 +80,29 @@ def test_no_more_than_one_buffer_is_in_memory_twice_while_all_grow(monkeypatch: 
     cache.reserve(0, 3 * BUCKET, 1)
 
     assert num_alive == [4, 3, 2, 1]
+
+
+def test_where_a_mapping_fails_all_buffers_stay_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = new_cache()
+    fill(cache)
+    before = copies(cache.states)
+    left = iter([True, True])
+
+    def failing(shape: tuple[int, int, int, int], dtype: np.dtype[np.generic]) -> mmap.mmap:
+        if not next(left, False):
+            raise OSError(errno.ENOMEM, "Cannot allocate memory")
+        return _map(shape, dtype)
+
+    with monkeypatch.context() as short:
+        short.setattr("server.runtime.kv_cache._map", failing)
+        with pytest.raises(OSError, match="Cannot allocate memory"):
+            cache.reserve(4, 3 * BUCKET, 1)
+
+    assert cache.layout == 1, "two of them are elsewhere"
+    for tensor, old in zip(cache.states, before, strict=True):
+        np.testing.assert_array_equal(tensor, old)
+    cache.reserve(4, 3 * BUCKET, 1)
+    assert capacities(cache.states) == {3 * BUCKET}
 
 
 def test_a_shrunken_buffer_keeps_the_positions_of_the_rows_in_use() -> None:

@@ -1,5 +1,7 @@
 """What ONNX Runtime says when it fails, in its own words."""
 
+import errno
+
 import pytest
 
 from server.network import DeviceLost, OutOfMemory
@@ -53,7 +55,9 @@ def test_a_device_that_is_lost_is_told(words: str) -> None:
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 
-@pytest.mark.parametrize("error", [MemoryError(), *map(RuntimeError, NO_MEMORY)])
+@pytest.mark.parametrize(
+    "error", [MemoryError(), OSError(errno.ENOMEM, "Cannot allocate memory"), *map(RuntimeError, NO_MEMORY)]
+)
 def test_a_lack_of_memory_is_told(error: Exception) -> None:
     with pytest.raises(OutOfMemory):
         Failing().run(error)
