@@ -283,6 +283,15 @@ async def test_a_server_that_shuts_down_answers_what_it_has_accepted(
     assert sorted(found) == list(range(ROOM))
 
 
+async def test_a_call_whose_options_come_when_the_server_shuts_down_takes_no_text(translator: Translator) -> None:
+    running, sender = RunningCalls(), Sender("One dog.")
+    running.refuse()
+
+    with pytest.raises(NotServing, match="shutting down"):
+        await collect(bulk_of(translator, running), sender.texts(), {})
+    assert sender.num_taken == 0
+
+
 async def test_a_lost_lane_ends_the_call_so_that_its_texts_are_sent_again(
     translator: Translator, engine: EchoEngine
 ) -> None:
