@@ -14,7 +14,6 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Coroutine
 
 import grpc  # noqa: F401 # before babelserve, whose client would have gRPC keep its lines to itself
 from prometheus_client import CollectorRegistry
@@ -24,7 +23,6 @@ from server.listening import Listening, listening
 from server.models.administration import Administration
 from server.models.catalogue import Catalogue
 from server.models.first_models import load_first_models
-from server.models.folder_watch import watch_folder
 from server.models.glossaries import Glossaries
 from server.models.loading import process_memory
 from server.models.machine import process_age_seconds, resident_bytes
@@ -94,7 +92,8 @@ async def serve(settings: Settings, version: str) -> None:
             listening(settings, metrics, translator, calls, running, health, admin, reload) as fronts,
             translator.glossaries.followed(),
         ):
-            if not await load_first_models(settings, metrics, loader, catalogue, stop):
+            updating = await load_first_models(settings, metrics, loader, catalogue, stop)
+            if not catalogue.is_open:
                 return
             memory.max_bytes = _memory_of_requests(settings, catalogue)
             _tell_build(metrics, version, catalogue.models[0])
@@ -103,7 +102,7 @@ async def serve(settings: Settings, version: str) -> None:
             metrics.start_duration_seconds.set(process_age_seconds())
             tune_interpreter()
             _announce(settings, fronts, catalogue.models)
-            await _serve_until(stop, watching, watch_folder(loader, catalogue) if loader is not None else None)
+            await _serve_until(stop, watching, updating)
             if catalogue.is_alive():
                 await _drain(settings, stop, fronts, running, health, watching, catalogue)
             if not catalogue.is_alive():
@@ -116,14 +115,13 @@ async def serve(settings: Settings, version: str) -> None:
 
 
 async def _serve_until(
-    stop: asyncio.Event, watching: "asyncio.Task[None]", updating: Coroutine[None, None, None] | None
+    stop: asyncio.Event, watching: "asyncio.Task[None]", updating: "asyncio.Task[None] | None"
 ) -> None:
-    """Waits for a signal or a lost engine, and keeps the models up to date meanwhile."""
+    """Waits for a signal or a lost engine. The models are kept up to date until then."""
     stopping = asyncio.create_task(stop.wait())
-    updates = asyncio.create_task(updating) if updating is not None else None
     await asyncio.wait({stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
-    if updates is not None:
-        updates.cancel()
+    if updating is not None:
+        updating.cancel()
 
 
 def _tell_build(metrics: Metrics, version: str, default: ServedModel) -> None:

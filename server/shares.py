@@ -28,14 +28,17 @@ class Shares(Generic[Name]):
     def __init__(self, active_seconds: float, clock: Callable[[], float]) -> None:
         self._active_seconds = active_seconds
         self._clock = clock
-        self._claims: OrderedDict[Name, _Claim] = OrderedDict()  # the name that has asked last at the end
+        # The name that has asked last is at the end. Behind it may be names that asked long ago, but hold something.
+        self._claims: OrderedDict[Name, _Claim] = OrderedDict()
 
     def ask(self, name: Name, weight: float) -> None:
         """Notes a request of a name whose share has this weight, over 0."""
-        self._claim(name, weight).asked = self._clock()
+        now = self._claim(name, weight).asked = self._clock()
         self._claims.move_to_end(name)
-        while not self._is_active(next(iter(self._claims.values()))):
-            self._claims.popitem(last=False)
+        while next(iter(self._claims.values())).asked < now - self._active_seconds:
+            oldest, claim = self._claims.popitem(last=False)
+            if claim.held > 0:  # in front it would keep those behind it
+                self._claims[oldest] = claim
 
     def hold(self, name: Name, weight: float, amount: int) -> None:
         """Notes that a name holds more by this amount, or less. It keeps its share until it holds nothing."""

@@ -11,6 +11,7 @@ from server.api.messages import read_request, response, status_message
 from server.errors import InvalidRequest, TranslationError
 from server.translation.assembling import assemble
 from server.translation.bulk import Bulk, BulkAnswer, BulkText
+from server.translation.memory import MemoryBudget, answer_need
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
@@ -40,9 +41,10 @@ async def translate_bulk(
     request = read_request(options, seconds, caller.get())
     if options.priority == pb.PRIORITY_UNSPECIFIED:
         request = replace(request, priority=Priority.LOW)
-    async with contextlib.aclosing(Bulk(translator, running, request).answers(_each_alone(texts))) as answers:
+    bulk = Bulk(translator, running, request, partial(_response, translator.memory, options.output))
+    async with contextlib.aclosing(bulk.answers(_each_alone(texts))) as answers:
         async for answer in answers:
-            yield await _response(answer, options.output)
+            yield answer
 
 
 async def _each_alone(texts: AsyncIterator[BulkText]) -> AsyncGenerator[list[BulkText]]:
@@ -51,7 +53,8 @@ async def _each_alone(texts: AsyncIterator[BulkText]) -> AsyncGenerator[list[Bul
         yield [text]
 
 
-async def _response(answer: BulkAnswer, output: pb.OutputOptions) -> pb.TranslateBulkResponse:
+async def _response(memory: MemoryBudget, output: pb.OutputOptions, answer: BulkAnswer) -> pb.TranslateBulkResponse:
+    """Returns the message of an answer, whose memory counts until the caller has read it."""
     job = answer.outcome
     if isinstance(job, TranslationError):
         whole = pb.TranslateResponse(translations=[pb.Translation(status=status_message(job))])
@@ -61,10 +64,12 @@ async def _response(answer: BulkAnswer, output: pb.OutputOptions) -> pb.Translat
     if translation.HasField("status"):  # it calls the text by its place in its job, and the client knows the id alone
         status = translation.status
         status.message = status.message.replace("contents[0]", f"contents[{answer.identity}]", 1)
-    return pb.TranslateBulkResponse(
+    message = pb.TranslateBulkResponse(
         id=answer.identity,
         translation=translation,
         model=whole.model,
         model_version=whole.model_version,
         glossaries=whole.glossaries,
     )
+    answer.held.callback(memory.keep(answer_need(message.ByteSize())))
+    return message

@@ -9,7 +9,7 @@ import contextlib
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry
 
@@ -66,6 +66,14 @@ class _Open:
     rows: Any
     cells: list[Cell]
     left: int
+    tokens: int = 0
+
+
+class _Answer(NamedTuple):
+    """What becomes of the row of a text: its cell, and the tokens of its translation."""
+
+    identity: int
+    cell: Cell
     tokens: int = 0
 
 
@@ -138,11 +146,13 @@ class Worker:
             while finished:
                 tell(await asyncio.to_thread(self._finish, finished.pop(0)))
 
-        groups = self._groups(shards, of_text, finished)
-        async with contextlib.aclosing(Bulk(self._translator, RunningCalls(), request).answers(groups)) as answers:
+        bulk = Bulk(self._translator, RunningCalls(), request, _write)
+        async with contextlib.aclosing(bulk.answers(self._groups(shards, of_text, finished))) as answers:
             async for answer in answers:
                 opened, row = of_text.pop(answer.identity)
-                _take(opened, row, answer)
+                opened.cells[row] = answer.cell
+                opened.tokens += answer.tokens
+                opened.left -= 1
                 if not opened.left:
                     finished.append(opened)
                 await finish()
@@ -178,15 +188,12 @@ class Worker:
         return Done(output=opened.shard.output, rows=len(opened.cells), failed=failed, tokens=opened.tokens)
 
 
-def _take(opened: _Open, row: int, answer: BulkAnswer) -> None:
-    """Puts the answer to a text into its row. Raises TranslationError for what is no fault of the text."""
+async def _write(answer: BulkAnswer) -> _Answer:
+    """Returns what becomes of a row. Raises TranslationError for what is no fault of the text."""
     job = answer.outcome
     if isinstance(job, InvalidRequest):
-        opened.cells[row] = Cell(None, str(job).replace("contents[0]", "text", 1))
-    elif isinstance(job, TranslationError):
+        return _Answer(answer.identity, Cell(None, str(job).replace("contents[0]", "text", 1)))
+    if isinstance(job, TranslationError):
         raise job
-    else:
-        text = job.answers[answer.index]
-        opened.cells[row] = Cell(text.text(0))
-        opened.tokens += text.num_target_tokens
-    opened.left -= 1
+    text = job.answers[answer.index]
+    return _Answer(answer.identity, Cell(text.text(0)), text.num_target_tokens)

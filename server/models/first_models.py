@@ -43,8 +43,11 @@ def begin_anew() -> None:
 
 async def load_first_models(
     settings: Settings, metrics: Metrics, loader: FolderLoader | None, catalogue: Catalogue, stop: asyncio.Event
-) -> bool:
-    """Fills the catalogue. Returns False if a signal came before any model was there.
+) -> "asyncio.Task[None] | None":
+    """Fills the catalogue. It stays empty if a signal came before any model was there.
+
+    Returns:
+        What makes the catalogue follow the folder of models from now on; None if there is no folder or no model.
 
     Raises:
         StartupError: there is nothing to serve; lists every fault.
@@ -70,21 +73,21 @@ async def load_first_models(
         guard.cancel()
     if not stop.is_set():
         serve_models(catalogue, await loading)
-        return True
+        return asyncio.create_task(watch_folder(loader, catalogue)) if loader is not None else None
     if loading.done() and loading.exception() is None:
         stop_models(loading.result())
-    return False
+    return None
 
 
-async def _prove_first(loader: FolderLoader, catalogue: Catalogue, stop: asyncio.Event) -> bool:
-    """Waits for the first model that is good."""
+async def _prove_first(loader: FolderLoader, catalogue: Catalogue, stop: asyncio.Event) -> "asyncio.Task[None] | None":
+    """Waits for the first model that is good. The watch goes on, because it may be loading the next one already."""
     watching = asyncio.create_task(watch_folder(loader, catalogue))
-    try:
-        while not catalogue.is_open and not stop.is_set():  # noqa: ASYNC110  # nobody tells
-            await asyncio.sleep(_LOOK_SECONDS)
-    finally:
-        watching.cancel()
-    return catalogue.is_open
+    while not catalogue.is_open and not stop.is_set():  # noqa: ASYNC110  # nobody tells
+        await asyncio.sleep(_LOOK_SECONDS)
+    if catalogue.is_open:
+        return watching
+    watching.cancel()
+    return None
 
 
 async def _outgrown(settings: Settings, loader: FolderLoader | None) -> str:

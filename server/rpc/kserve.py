@@ -110,7 +110,6 @@ class KserveHandlers:
 
     async def _next(self, context: Any) -> bytes | None:
         """Returns the next message of a stream; None at its end."""
-        self._running.check()
         reading = asyncio.ensure_future(self._intake.read_next(context))
         try:
             with self._running.warned(lambda: _cancel(reading)):

@@ -77,6 +77,7 @@ class Turns:
                 limit.reschedule(now)
                 return
             del self._taken[oldest]
-            oldest.reschedule(now)
+            if not oldest.expired():  # its own time may have ended in this very turn of the loop
+                oldest.reschedule(now)
         self._taken[limit] = now
         limit.reschedule(now + self._patience_seconds - self._look_seconds)

@@ -6,14 +6,18 @@ this is accepted again by itself. Groups are accepted one after the other. A tex
 room, because memory ran short or the answer would come too late, is accepted again. What would have another request
 refused, such as a full queue or a quota that is used up, ends after a while, so the group is tried again until then.
 Meanwhile no further group is read, and the client cannot send more.
+
+An answer waits until the client reads it, and a client may never read. So answers are written as soon as their job is
+done, and keep no model in memory.
 """
 
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Generic, TypeVar
 
 from server.errors import DeadlineExceeded, InvalidRequest, NotServing, Overloaded, TranslationError
 from server.telemetry.log import add_facts
@@ -29,6 +33,8 @@ from server.translation.translator import Translator
 # holds twice as much.
 _AHEAD = 3
 _SENTENCE_BYTES = 1 << 10  # a text counts as at least one sentence for each of so many bytes
+
+Written = TypeVar("Written")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,8 @@ class BulkAnswer:
     """The answer to a text: a finished job, or the error of this text alone.
 
     Attributes:
-        held: gives back what the text's group has taken, if this is the last answer of the group to be written.
+        held: is closed when the written answer has been read. It gives back what the text's group has taken, if this is
+            the last answer of the group. What the written answer takes may be added.
         index: the number of the text in the job.
     """
 
@@ -60,28 +67,37 @@ class BulkAnswer:
     index: int = 0
 
 
-class Bulk:
+class Bulk(Generic[Written]):
     """The texts of one bulk call, on the event loop's thread. `answers` can be used once.
 
     Args:
         translator: accepts texts.
         running: says when the server shuts down.
         options: what all texts ask for; its contents do not matter.
+        write: makes of each answer what `answers` yields. It must keep neither the job nor an error, which keep models.
     """
 
-    def __init__(self, translator: Translator, running: RunningCalls, options: TranslationRequest) -> None:
+    def __init__(
+        self,
+        translator: Translator,
+        running: RunningCalls,
+        options: TranslationRequest,
+        write: Callable[[BulkAnswer], Awaitable[Written]],
+    ) -> None:
         self._translator = translator
         self._running = running
         self._options = replace(options, is_bulk=True)
+        self._write = write
         self._window = _Window()
-        self._answers: asyncio.Queue[BulkAnswer | None] = asyncio.Queue()
+        self._answers: asyncio.Queue[tuple[Written, contextlib.ExitStack] | None] = asyncio.Queue()
         self._error: TranslationError | None = None  # ends the call
+        self._tasks = asyncio.TaskGroup()
         self._reading: asyncio.Task[None] | None = None
         self._has_begun = False  # whether a text was accepted, so that the options are right
         self._totals = dict.fromkeys(("texts", "sentences", "source_tokens", "target_tokens"), 0)
 
-    async def answers(self, groups: AsyncIterator[Sequence[BulkText]]) -> AsyncGenerator[BulkAnswer]:
-        """Yields the answer to each text when its group is done. What it holds is given back when the next is taken.
+    async def answers(self, groups: AsyncIterator[Sequence[BulkText]]) -> AsyncGenerator[Written]:
+        """Yields the written answer to each text when its group is done, and gives back what it holds after that.
 
         Args:
             groups: of texts, each at least one. Several should be short and few, since they are split in one go and are
@@ -94,23 +110,24 @@ class Bulk:
         working = asyncio.create_task(self._work(groups))
         try:
             while (answer := await self._answers.get()) is not None:
-                with answer.held:
-                    yield answer
+                written, held = answer
+                with held:
+                    yield written
             await working
         finally:
             working.cancel()
             await asyncio.wait([working])
             while not self._answers.empty():
                 if (left := self._answers.get_nowait()) is not None:
-                    left.held.close()
+                    left[1].close()
             add_facts(**self._totals)
 
     async def _work(self, groups: AsyncIterator[Sequence[BulkText]]) -> None:
         """Translates all texts. Raises the error that ends the call."""
         try:
             with self._running.warned(partial(self._stop, NotServing("the server is shutting down"))):
-                async with asyncio.TaskGroup() as tasks:
-                    self._reading = tasks.create_task(self._read(groups, tasks))
+                async with self._tasks:
+                    self._reading = self._tasks.create_task(self._read(groups))
         finally:
             self._answers.put_nowait(None)
         if self._error is not None:
@@ -122,81 +139,92 @@ class Bulk:
         if self._reading is not None:
             self._reading.cancel()
 
-    async def _read(self, groups: AsyncIterator[Sequence[BulkText]], tasks: asyncio.TaskGroup) -> None:
+    async def _read(self, groups: AsyncIterator[Sequence[BulkText]]) -> None:
         try:
             async for texts in groups:
-                await self._begin(texts, tasks)
+                await self._begin(texts)
                 await self._window.wait_for_room()  # a text that has failed takes some too, until its answer is read
         except TranslationError as error:
             self._error = self._error or error
 
-    async def _begin(self, texts: Sequence[BulkText], tasks: asyncio.TaskGroup) -> None:
+    async def _begin(self, texts: Sequence[BulkText]) -> None:
         """Accepts texts, and has a task finish them. Answers a text that fails by itself. Raises what is no text's."""
         with contextlib.ExitStack() as held:
             try:
-                job = await self._accept(texts, held)
+                job, running = await self._accept(texts, held)
             except (InvalidRequest, DeadlineExceeded) as error:
                 if len(texts) == 1:
                     if not self._has_begun and not _is_of_text(error):
                         raise
-                    self._answer(texts[0], error, held)
+                    await self._answer(texts[0], error, held)
                     return
             else:
                 own = held.pop_all()
-                finishing = tasks.create_task(self._finish(texts, job, own, tasks))
+                finishing = self._tasks.create_task(self._finish(texts, job, running, own))
                 finishing.add_done_callback(partial(_close, own))  # even if it never begins
                 return
         for text in texts:  # the error was that of the first one
-            await self._begin([text], tasks)
+            await self._begin([text])
 
     async def _finish(
-        self, texts: Sequence[BulkText], job: Job, held: contextlib.ExitStack, tasks: asyncio.TaskGroup
+        self, texts: Sequence[BulkText], job: Job, running: contextlib.ExitStack, held: contextlib.ExitStack
     ) -> None:
         """Waits for a job, and answers its texts. Those that must be accepted again are."""
-        with contextlib.suppress(TranslationError):  # each text has its own
-            await job.finish()
-        again: list[tuple[BulkText, TranslationError]] = []
+        with contextlib.closing(running):
+            with contextlib.suppress(TranslationError):  # each text has its own
+                await job.finish()
+            again = await self._answer_all(texts, job, held)
+        del job  # it keeps its models in memory
+        for text, seconds in again:
+            await self._begin_again(text, seconds, held)
+
+    async def _answer_all(
+        self, texts: Sequence[BulkText], job: Job, held: contextlib.ExitStack
+    ) -> list[tuple[BulkText, float]]:
+        """Answers the texts of a finished job. Returns those that must be accepted again, after so many seconds."""
+        again: list[tuple[BulkText, float]] = []
         done: list[tuple[BulkText, int, Job | TranslationError]] = []
         for index, (text, answer) in enumerate(zip(texts, job.answers, strict=True)):
             error = answer.error
             if isinstance(error, NotServing):
                 self._stop(error)
-            elif isinstance(error, Overloaded) or (isinstance(error, InvalidRequest) and len(texts) > 1):
-                again.append((text, error))
+            elif isinstance(error, Overloaded):
+                again.append((text, error.retry_after_seconds))
+            elif isinstance(error, InvalidRequest) and len(texts) > 1:
+                again.append((text, 0.0))
             else:
                 done.append((text, index, error or job))
         self._count([job.answers[index] for _, index, outcome in done if outcome is job])
         for text, index, outcome in done:
-            self._answer(text, outcome, held if index == done[-1][1] else contextlib.ExitStack(), index)
-        for text, error in again:
-            await self._begin_again(text, error, held, tasks)
+            await self._answer(text, outcome, held if index == done[-1][1] else contextlib.ExitStack(), index)
+        return again
 
-    async def _begin_again(
-        self, text: BulkText, error: TranslationError, held: contextlib.ExitStack, tasks: asyncio.TaskGroup
-    ) -> None:
-        """Accepts a text by itself, which takes the place of what is held; after a while, if there was no room."""
-        if isinstance(error, Overloaded):
-            await asyncio.sleep(error.retry_after_seconds)
+    async def _begin_again(self, text: BulkText, seconds: float, held: contextlib.ExitStack) -> None:
+        """Accepts a text by itself after a while; it takes the place of what is held."""
+        await asyncio.sleep(seconds)
         held.close()
         try:
-            await self._begin([text], tasks)
+            await self._begin([text])
         except NotServing as lost:
             self._stop(lost)
-        except TranslationError as other:
-            self._answer(text, other, held)
+        except TranslationError as error:
+            await self._answer(text, error, held)
 
     def _count(self, answers: Sequence[TextAnswer]) -> None:
         for name, number in _counts(answers).items():
             self._totals[name] += number
 
-    def _answer(
+    async def _answer(
         self, text: BulkText, outcome: Job | TranslationError, held: contextlib.ExitStack, index: int = 0
     ) -> None:
         self._totals["texts"] += 1
-        self._answers.put_nowait(BulkAnswer(text.identity, outcome, held.pop_all(), index))
+        written = await self._write(BulkAnswer(text.identity, outcome, held, index))
+        self._answers.put_nowait((written, held.pop_all()))
 
-    async def _accept(self, texts: Sequence[BulkText], held: contextlib.ExitStack) -> Job:
+    async def _accept(self, texts: Sequence[BulkText], held: contextlib.ExitStack) -> tuple[Job, contextlib.ExitStack]:
         """Makes a job of texts as soon as there is room for it. Raises as `Translator.accept`, but not Overloaded.
+
+        The job is returned with what gives back what it holds itself; `held` does so at the latest.
 
         Args:
             texts: any texts, at least one.
@@ -211,7 +239,8 @@ class Bulk:
                 held.enter_context(self._translator.memory.hold(message_need(num_bytes)))
                 contents = [text.content for text in texts]
                 request = replace(self._options, contents=contents, arrived=time.monotonic())
-                job = held.enter_context(await self._translator.accept(request))
+                running = held.enter_context(contextlib.ExitStack())
+                job = running.enter_context(await self._translator.accept(request))
             except Overloaded as error:
                 held.close()
                 await asyncio.sleep(error.retry_after_seconds)
@@ -219,7 +248,7 @@ class Bulk:
             self._has_begun = True
             self._window.fit(job)
             held.enter_context(self._window.hold(max(0, _counts(job.answers)["sentences"] - least)))
-            return job
+            return job, running
 
 
 class _Window:

@@ -3,17 +3,20 @@
 import asyncio
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from server.bundle.codes import language_of
 from server.errors import InvalidRequest
 from server.text.detector import DETECTOR_BYTES, MAX_CHARACTERS, Detector, is_installed
+from server.threads import SPLITTER_NICENESS, be_nice
 from server.translation.memory import MemoryBudget
 
 HINT = "this server detects no languages, which needs py3langid: pip install 'babelserve[detect]'"
 
 _MOST_AT_ONCE = 400  # characters that are detected on the event loop's thread
 _LEAST_CHARACTERS = 50  # a shorter text counts as this many
+_NUM_THREADS = 4  # so that a request of many texts keeps no other one waiting
 _MOST_NAMED = 4
 
 
@@ -25,7 +28,7 @@ class DetectedLanguage(NamedTuple):
 
 
 class LanguageDetection:
-    """Detects languages. Few characters are detected on the event loop's thread, many on another thread.
+    """Detects languages. Few characters are detected on the event loop's thread, many on a thread of low priority.
 
     The detector is loaded when a request first needs it. So other servers neither wait for it nor hold it in memory.
 
@@ -39,6 +42,7 @@ class LanguageDetection:
     def __init__(self, memory: MemoryBudget) -> None:
         self.is_available = is_installed()
         self._memory = memory
+        self._threads = ThreadPoolExecutor(_NUM_THREADS, "detection", functools.partial(be_nice, SPLITTER_NICENESS))
         self._loading: asyncio.Task[Detector] | None = None
 
     async def detect(
@@ -60,10 +64,16 @@ class LanguageDetection:
         labels = _labels(detector, tuple(codes))
         look = functools.partial(_detect_all, detector, texts, words_of, labels)
         num_characters = sum(max(_LEAST_CHARACTERS, min(len(text), MAX_CHARACTERS)) for text in texts)
-        return look() if num_characters <= _MOST_AT_ONCE else await asyncio.to_thread(look)
+        if num_characters <= _MOST_AT_ONCE:
+            return look()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, look)
 
     async def _load(self) -> Detector:
-        detector = await asyncio.to_thread(Detector)
+        try:
+            detector = await asyncio.to_thread(Detector)
+        except BaseException:
+            self._loading = None  # the next request tries again
+            raise
         self._memory.max_bytes -= DETECTOR_BYTES
         return detector
 

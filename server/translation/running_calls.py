@@ -63,7 +63,12 @@ class RunningCalls:
 
     @contextlib.contextmanager
     def warned(self, warn: Callable[[], None]) -> Iterator[None]:
-        """Has `refuse` call a function if that comes before the block is left: for calls that would never end."""
+        """Has `refuse` call a function if that comes before the block is left: for calls that would never end.
+
+        Raises:
+            NotServing: `refuse` has been called already.
+        """
+        self.check()
         self._warnings.add(warn)
         try:
             yield

@@ -67,6 +67,23 @@ def test_names_that_have_gone_take_no_memory(shares: Shares[str], clock: FakeClo
     assert len(shares._claims) <= 2
 
 
+def test_names_that_have_gone_take_no_memory_behind_one_that_holds_something(
+    shares: Shares[str], clock: FakeClock
+) -> None:
+    shares.ask("open", 1.0)
+    shares.hold("open", 1.0, +1)
+    for number in range(1, 1000):
+        clock.now = number
+        shares.ask(f"name {number}", 1.0)
+
+    assert len(shares._claims) <= 3
+    assert shares.weights() == {"open": 1.0, "name 998": 1.0, "name 999": 1.0}
+    shares.hold("open", 1.0, -1)
+    clock.now += 10.0
+    shares.ask("a", 1.0)
+    assert [*shares._claims] == ["a"]
+
+
 @pytest.mark.parametrize(
     ("capacity", "demands", "level"),
     [

@@ -1,14 +1,13 @@
-import dataclasses
 import json
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from babelserve.v1.translation_pb2 import DecodingOptions, TranslateRequest
 from server.bulk.worker import Done, Worker
 from server.errors import EngineFailed, InvalidRequest, SettingsError
-from server.translation.bulk import Bulk
+from server.translation.bulk import Bulk, BulkText
 from tests.server.bulk.parts import SENTENCES, job_of, output
 
 
@@ -71,13 +70,12 @@ def test_a_step_that_fails_ends_the_job_and_is_no_error_of_its_row(
 ) -> None:
     job = job_of(tmp_path)
     worker = Worker(job)
-    whole = Bulk.answers
+    whole = Bulk._answer
 
-    async def answers(self: Bulk, texts: object) -> Iterator[object]:  # type: ignore[misc]
-        async for answer in whole(self, texts):  # type: ignore[arg-type]
-            yield dataclasses.replace(answer, outcome=EngineFailed("a step failed"))
+    async def answer(self: Bulk[Any], text: BulkText, _: object, *others: Any) -> None:
+        await whole(self, text, EngineFailed("a step failed"), *others)
 
-    monkeypatch.setattr(Bulk, "answers", answers)
+    monkeypatch.setattr(Bulk, "_answer", answer)
 
     with pytest.raises(EngineFailed):
         worker.run(job.plan(), lambda _: None)

@@ -1,6 +1,9 @@
 """A server that starts on bundles that do not end, or take all memory: in processes, as nothing else ends these."""
 
+import asyncio
+import functools
 import shutil
+import threading
 import time
 from pathlib import Path
 
@@ -10,9 +13,17 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from server.bundle.bundle import Bundle
+from server.models import first_models
+from server.models.catalogue import Catalogue
+from server.models.folder_loader import Change, FolderLoader
+from server.models.folder_watch import watch_folder
+from server.models.proofs import Proofs
+from server.settings.settings import Settings
+from server.telemetry.metrics import Metrics
 from tests.acceptance.server_process import launch_server
 from tests.chaos.hostile_bundles import BUNDLES
 from tests.chaos.observations import resources
+from tests.server.models.administered import until
 
 FLAGS = ["--variant", "cpu-fp32", "--lanes", "1"]
 
@@ -55,3 +66,35 @@ def test_a_server_begins_anew_if_a_bundle_of_a_folder_takes_all_memory(models: P
     assert "takes more than" in written
     assert "begins anew" in written
     assert "SERVING a-good" in written
+
+
+async def test_a_model_that_is_being_loaded_when_the_first_one_is_served_is_served_too(
+    models: Path, tiny_bundle: Bundle, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(tiny_bundle.directory, models / "b-good")
+    settings = Settings(models=models, variant="cpu-fp32", lanes=1)
+
+    async def prove(*_: object) -> list[str]:
+        return []
+
+    loader, catalogue = FolderLoader(models, settings, metrics, proofs=Proofs(prove)), Catalogue(metrics.catalogue)
+    may_load, load = threading.Event(), loader.load
+
+    def load_slowly(name: str) -> Change | None:
+        if catalogue.is_open:
+            may_load.wait()
+        return load(name)
+
+    monkeypatch.setattr(loader, "load", load_slowly)
+    monkeypatch.setattr(first_models, "watch_folder", functools.partial(watch_folder, poll_seconds=0.01))
+    monkeypatch.setenv(first_models._PROVES_FIRST, "1")
+    updating = await first_models.load_first_models(settings, metrics, loader, catalogue, asyncio.Event())
+    try:
+        assert len(catalogue.names) == 1
+        may_load.set()
+        await until(lambda: catalogue.names == ["a-good", "b-good"])
+    finally:
+        may_load.set()
+        assert updating is not None
+        updating.cancel()
+        await asyncio.to_thread(catalogue.stop)

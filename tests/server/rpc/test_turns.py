@@ -78,6 +78,22 @@ async def test_who_has_had_a_turn_for_longest_gives_it_up_after_a_fair_part() ->
     assert [await outcome(reading) for reading in readings[1:]] == ["read", "read"]
 
 
+async def test_a_turn_whose_time_ends_in_the_same_moment_is_taken_over() -> None:
+    turns = Turns(1, 0.3, look_seconds=0.1, most_looks=2, fair_seconds=0.0)
+    first, second = Sender(), Sender()
+    readings = [start(turns, first)]
+    while not turns._taken:  # noqa: ASYNC110  # nobody tells
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.15)  # the turn lasts for 0.2 seconds
+    readings.append(start(turns, second))
+    await second.is_being_read.wait()
+    time.sleep(0.2)  # noqa: ASYNC251  # one turn of the loop finds both the end of the turn and that of the look
+
+    async with asyncio.timeout(10.0):
+        assert [await outcome(reading) for reading in readings] == ["given up", "given up"]
+    assert turns._looks._value == 2
+
+
 async def test_a_turn_is_free_again_when_its_message_is_read_or_its_caller_has_left() -> None:
     turns = Turns(1, 60.0, look_seconds=0.0, fair_seconds=60.0)
     for has_left in (False, True):

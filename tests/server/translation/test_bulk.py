@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
+import weakref
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 from server.access.tenants import Tenant
 from server.access.token_bucket import TokenBucket
 from server.errors import DeadlineExceeded, EngineFailed, InvalidRequest, NotServing, Overloaded, TranslationError
-from server.translation.bulk import Bulk, BulkText
+from server.models.model import Model
+from server.translation.bulk import Bulk, BulkAnswer, BulkText
 from server.translation.job import Job
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 from tests.server.echo_engine import EchoEngine
+from tests.server.models.catalogued import named
 from tests.server.translation.parts import request
 
 ROOM = 24  # sentences of a call, greedy: three times the rows that the echoing engine seems to have
@@ -37,19 +40,23 @@ class Sender:
             yield group
 
 
-def bulk_of(translator: Translator, running: RunningCalls | None = None, **fields: Any) -> Bulk:
+async def write(answer: BulkAnswer) -> tuple[int, str]:
+    """A text's translation, or the error of one that failed alone."""
+    outcome = answer.outcome
+    return answer.identity, outcome.answers[answer.index].text(0) if isinstance(outcome, Job) else f"! {outcome}"
+
+
+def bulk_of(translator: Translator, running: RunningCalls | None = None, **fields: Any) -> Bulk[tuple[int, str]]:
     options = dataclasses.replace(request("", beam_size=1), **fields)
-    return Bulk(translator, running or RunningCalls(), options)
+    return Bulk(translator, running or RunningCalls(), options, write)
 
 
-async def collect(bulk: Bulk, texts: AsyncIterator[list[BulkText]], found: dict[int, str]) -> None:
-    """Adds the translations, or the error of each text that failed alone."""
-    async for answer in bulk.answers(texts):
-        outcome = answer.outcome
-        found[answer.identity] = outcome.answers[answer.index].text(0) if isinstance(outcome, Job) else f"! {outcome}"
+async def collect(bulk: Bulk[tuple[int, str]], texts: AsyncIterator[list[BulkText]], found: dict[int, str]) -> None:
+    async for identity, text in bulk.answers(texts):
+        found[identity] = text  # noqa: PERF403  # those before an error count
 
 
-async def answers(bulk: Bulk, *contents: str, group: int = 1) -> dict[int, str]:
+async def answers(bulk: Bulk[tuple[int, str]], *contents: str, group: int = 1) -> dict[int, str]:
     found: dict[int, str] = {}
     await collect(bulk, Sender(*contents, group=group).texts(), found)
     return found
@@ -117,7 +124,7 @@ async def test_answers_come_in_the_order_of_completion(translator: Translator, e
     order = []
     for index in (2, 0, 1):
         engine.release(index)
-        order.append((await first).identity)
+        order.append((await first)[0])
         first = asyncio.ensure_future(anext(answered, None))  # type: ignore[arg-type]
 
     assert order == [2, 0, 1]
@@ -143,6 +150,29 @@ async def test_only_as_much_is_read_as_keeps_the_engine_busy(translator: Transla
     second.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await second
+
+
+async def test_neither_unread_answers_nor_texts_that_are_tried_again_keep_a_model(
+    translator: Translator, model: Model
+) -> None:
+    errors: list[TranslationError] = [EngineFailed("translation failed"), Overloaded("no memory", "memory", 60.0)]
+    engine = EchoEngine(fails=lambda _: errors.pop() if errors else None)
+    catalogue, name = translator.catalogue, model.manifest.name
+    catalogue.put(named(model, name, "2", engine))
+    del engine
+    supervisor = weakref.ref(catalogue.loaded(name)[0][0].supervisor)
+    sender = Sender("One dog.", "Two dogs.", "Three.", "Four.")
+    answered = bulk_of(translator).answers(sender.texts())
+    found = [await anext(answered)]
+    await until(lambda: sender.num_taken == 4)
+
+    catalogue.put(named(model, name, "3"))
+    await until(lambda: supervisor() is None)
+
+    found += [await anext(answered) for _ in range(2)]
+    assert sorted(text for _, text in found) == ["! translation failed", "Four.", "Three."]
+    await answered.aclose()
+    assert translator.memory.used_bytes == 0
 
 
 async def test_texts_that_fail_are_not_read_beyond_the_room_either(translator: Translator) -> None:
@@ -281,6 +311,15 @@ async def test_a_server_that_shuts_down_answers_what_it_has_accepted(
     with pytest.raises(NotServing, match="shutting down"):
         await calling
     assert sorted(found) == list(range(ROOM))
+
+
+async def test_a_call_whose_options_come_when_the_server_shuts_down_takes_no_text(translator: Translator) -> None:
+    running, sender = RunningCalls(), Sender("One dog.")
+    running.refuse()
+
+    with pytest.raises(NotServing, match="shutting down"):
+        await collect(bulk_of(translator, running), sender.texts(), {})
+    assert sender.num_taken == 0
 
 
 async def test_a_lost_lane_ends_the_call_so_that_its_texts_are_sent_again(

@@ -1,4 +1,5 @@
 import asyncio
+import os
 import threading
 
 import pytest
@@ -6,6 +7,8 @@ import pytest
 from server.errors import InvalidRequest
 from server.text import detector as detector_module
 from server.text.detector import DETECTOR_BYTES, Detector, Guess
+from server.threads import SPLITTER_NICENESS
+from server.translation import detection as detection_room
 from server.translation.detection import DetectedLanguage, LanguageDetection
 from server.translation.memory import MemoryBudget
 
@@ -60,13 +63,33 @@ async def test_it_is_loaded_once_when_it_is_first_needed_and_counts_as_memory(
     assert memory.max_bytes == before - DETECTOR_BYTES
 
 
+async def test_a_detector_that_could_not_be_loaded_is_loaded_for_the_next_request(
+    detection: LanguageDetection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errors = [MemoryError()]
+
+    def load() -> Detector:
+        if errors:
+            raise errors.pop()
+        return Detector()
+
+    monkeypatch.setattr(detection_room, "Detector", load)
+    with pytest.raises(MemoryError):
+        await detection.detect([GERMAN], ["de", "en"])
+
+    (found,) = await detection.detect([GERMAN], ["de", "en"])
+
+    assert isinstance(found, DetectedLanguage)
+
+
 async def test_much_text_is_looked_at_off_the_event_loop(
     detection: LanguageDetection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    threads = []
+    threads, nice = [], []
 
     def guess(self: Detector, text: str, labels: object) -> Guess:
         threads.append(threading.get_ident())
+        nice.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
         return Guess("de", 1.0)
 
     monkeypatch.setattr(detector_module.Detector, "guess", guess)
@@ -76,3 +99,4 @@ async def test_much_text_is_looked_at_off_the_event_loop(
 
     own = threading.get_ident()
     assert [thread == own for thread in (threads[0], threads[1], threads[-1])] == [True, False, False]
+    assert min(nice[1:]) >= SPLITTER_NICENESS

@@ -69,3 +69,11 @@ def test_a_call_may_be_warned_that_all_further_ones_are_refused() -> None:
         running.refuse()
 
     assert warnings == ["running"]
+
+
+def test_a_call_that_comes_too_late_to_be_warned_is_refused() -> None:
+    running = RunningCalls()
+    running.refuse()
+
+    with pytest.raises(NotServing), running.warned(lambda: None):
+        pytest.fail("it goes on")
