@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from server.decoding.result import Result
-from server.engine.flow import ANYONE, Flow
+from server.engine.flow import Flow
 from server.errors import TranslationError
 from server.text.masked import Restored
 from server.text.source import SourceSentence
@@ -26,14 +26,7 @@ from server.translation.mailbox import Doorbell, Mailbox
 from server.translation.observation import observe
 from server.translation.relay import Relay
 from server.translation.restoring import restore
-from server.translation.submission import (
-    Place,
-    Submitted,
-    cancel,
-    pause_after,
-    sentences_of,
-    submit_first,
-)
+from server.translation.submission import Place, Submitted, cancel, pause_after, sentences_of
 
 _SENTENCES_PER_WAKE = 8  # if neither the caller nor a second engine waits for the first ones
 
@@ -41,10 +34,15 @@ _SENTENCES_PER_WAKE = 8  # if neither the caller nor a second engine waits for t
 class Job:
     """A running request. `completions` fills its answers. Leaving its `with` block cancels the sentences that are left.
 
-    `start_job` makes it.
+    Args:
+        answers: one for each text, with its legs.
+        parts: the sentences of their first legs, from `submit_first`.
+        deadline: instant of `time.monotonic`.
+        arrived: instant of the request's arrival, of the same clock.
+        doorbell: wakes the event loop.
 
     Attributes:
-        answers: one for each text.
+        answers: as given.
         routes: the legs of each route that a text has, every route once.
         num_hypotheses: as the request asked.
         growing: the unfinished sentences, by their futures; None unless a dict is put there before `completions`.
@@ -248,23 +246,3 @@ class Job:
         self._second.setdefault(part.place.text, []).append(future)
         self._watch(Submitted(part.place, source, future, part.piece, part))
         return True
-
-
-async def start_job(
-    answers: Sequence[TextAnswer], deadline: float, arrived: float, doorbell: Doorbell, flow: Flow = ANYONE
-) -> Job:
-    """Submits the sentences of a request to the engines of their first legs, on another thread if that takes long.
-
-    Args:
-        answers: one for each text, with its legs. A text that has failed already is not submitted.
-        deadline: instant of `time.monotonic`.
-        arrived: instant of the request's arrival, of the same clock.
-        doorbell: wakes the event loop.
-        flow: the flow of the request.
-
-    Raises:
-        Overloaded: a queue is at a limit.
-        NotServing: an engine has stopped.
-    """
-    parts = await submit_first(answers, deadline, flow)
-    return Job(answers, parts, deadline, arrived, flow, doorbell)

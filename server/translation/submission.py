@@ -54,7 +54,15 @@ class Submitted(NamedTuple):
 async def submit_first(answers: Sequence[TextAnswer], deadline: float, flow: Flow) -> list[Submitted]:
     """Submits the sentences of a request to the engines of their first legs, and returns them in reading order.
 
-    Args and errors: see `server.translation.job.start_job`.
+    Many sentences are submitted on another thread.
+
+    Args:
+        answers: one for each text, with its legs. A text that has failed already is not submitted.
+        deadline: instant of `time.monotonic`.
+
+    Raises:
+        Overloaded: a queue is at a limit.
+        NotServing: an engine has stopped.
     """
     of_legs: dict[tuple[int, int], tuple[Leg, DecodingOptions, list[tuple[Place, SourceSentence]]]] = {}
     for place, sentence in sentences_of(answers, are_copied=False):

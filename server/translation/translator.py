@@ -22,7 +22,7 @@ from server.text.source import SplitText
 from server.text.splitter import Splitter
 from server.translation.answer import TextAnswer, raise_if_all_failed
 from server.translation.detection import HINT, DetectedLanguage, LanguageDetection
-from server.translation.job import Job, start_job
+from server.translation.job import Job
 from server.translation.mailbox import Doorbell
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.pairs import direct_routes, encode_pairs
@@ -38,6 +38,7 @@ from server.translation.rules import (
     check_texts,
     check_traffic_key,
 )
+from server.translation.submission import submit_first
 from server.translation.text_groups import TextGroup, group_texts
 from server.translation.type_rules import check_partial_text, check_type
 
@@ -221,12 +222,12 @@ class Translator:
         held.enter_context(self.memory.hold(need, is_more=True))
         request.tenant.charge(cost)
         try:
-            job = await start_job(answers, deadline, request.arrived, self._doorbell, flow)
+            parts = await submit_first(answers, deadline, flow)
         except TranslationError:  # a caller who leaves meanwhile pays: the work was asked for
             request.tenant.give_back(cost)
             raise
         self.metrics.tenant_cost_seconds_total.labels(request.tenant.name).inc(cost)
-        return job
+        return Job(answers, parts, deadline, request.arrived, flow, self._doorbell)
 
     async def _split(
         self, request: TranslationRequest, routes: Sequence[TextRoute], groups: Sequence[TextGroup], deadline: float

@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import time
 import weakref
 from typing import Any
 
@@ -16,11 +15,10 @@ from server.telemetry.metrics import Metrics
 from server.telemetry.tracing import CallTrace, current_trace
 from server.text.source import SourceSentence, SplitText
 from server.translation.answer import TextAnswer, raise_if_all_failed
-from server.translation.job import Job, start_job
+from server.translation.job import Job
 from server.translation.legs import Leg
-from server.translation.mailbox import Doorbell
 from tests.server.echo_engine import EchoEngine
-from tests.server.translation.parts import DOG, STARS
+from tests.server.translation.parts import DOG, STARS, start_job
 
 
 def many_sentences(number: int) -> list[TextAnswer]:
@@ -32,7 +30,7 @@ async def start(model: Model, answers: list[TextAnswer]) -> Job:
     legs = (Leg(model=model, pair=model.manifest.language_pairs[0], options=DecodingOptions()),)
     for answer in answers:
         answer.legs = legs
-    return await start_job(answers, time.monotonic() + 60, time.monotonic(), Doorbell())
+    return await start_job(answers)
 
 
 async def test_an_answered_request_leaves_nothing_to_the_garbage_collector(model: Model, engine: EchoEngine) -> None:
