@@ -15,15 +15,16 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from server.decoding.result import Result
+from server.decoding.result import FinishReason, Result
 from server.engine.flow import Flow
 from server.errors import TranslationError
+from server.models.model import Model
+from server.telemetry.tracing import current_trace
 from server.text.masked import Restored
 from server.text.source import SourceSentence
 from server.translation.answer import TextAnswer, TranslatedSentence, raise_if_all_failed
 from server.translation.legs import Leg
 from server.translation.mailbox import Doorbell, Mailbox
-from server.translation.observation import observe
 from server.translation.relay import Relay
 from server.translation.restoring import restore
 from server.translation.submission import Place, Submitted, cancel, pause_after, sentences_of
@@ -229,7 +230,7 @@ class Job:
             if part.source.num_missing(restored[0]) >= part.source.num_missing(before[0]):  # it was in vain
                 part, result, restored = last, last_result, before
         sentence = TranslatedSentence.decoded(part.source, result, restored, tokenizer, leg.model.manifest.confidence)
-        observe(leg.model, result, restored[0], sentence)
+        _observe(leg.model, result, restored[0], sentence)
         return sentence
 
     def _ask_again(self, leg: Leg, part: Submitted, restored: Restored, result: Result) -> bool:
@@ -246,3 +247,21 @@ class Job:
         self._second.setdefault(part.place.text, []).append(future)
         self._watch(Submitted(part.place, source, future, part.piece, part))
         return True
+
+
+def _observe(model: Model, result: Result, restored: Restored, sentence: TranslatedSentence) -> None:
+    """Tells the metrics and the trace of a sentence, whose best hypothesis is restored."""
+    source, best, metrics = sentence.source, result.hypotheses[0], model.metrics.translations
+    metrics.observe(
+        source.num_tokens,
+        model.tokenizer.num_unknown(source.source_ids or ()),
+        best.ids,
+        result.timings.decode_seconds,
+        is_truncated=best.finish_reason is FinishReason.LENGTH,
+        is_looped=best.finish_reason is FinishReason.REPETITION,
+    )
+    timings = result.timings
+    current_trace.get().add_sentence(timings.queue_seconds, timings.encode_seconds, timings.decode_seconds)
+    metrics.count_kept(kept.placement.value for kept in restored.parts)
+    metrics.count_terms(used.span is not None for used in sentence.terms)
+    metrics.garbled_total.inc(restored.is_garbled)
