@@ -41,7 +41,7 @@ class BundleLoader:
     Args:
         settings: of the server.
         metrics: are told of every load.
-        proofs: of bundles that come while the server serves; None loads them unproved.
+        proofs: of bundles that come while the server serves.
 
     Attributes:
         proofs: as given.
@@ -50,7 +50,7 @@ class BundleLoader:
         directory: of the bundle that is being loaded; None for none.
     """
 
-    def __init__(self, settings: Settings, metrics: Metrics, proofs: Proofs | None = None) -> None:
+    def __init__(self, settings: Settings, metrics: Metrics, proofs: Proofs) -> None:
         self.proofs = proofs
         self.wanted: dict[str, Task] = {}
         self._settings = settings
@@ -72,7 +72,7 @@ class BundleLoader:
 
     def is_good(self, bundle: FoundBundle, faults: list[str]) -> bool | None:
         """Returns whether a bundle may be loaded, and None if it must be proved first; then it is in `wanted`."""
-        if self.proofs is None or not self._needs_proof(bundle):
+        if not self._needs_proof(bundle):
             return True
         refusal = self._refused.get(bundle.name, {}).get(bundle.version)
         if refusal is not None and refusal.bundle == bundle:
