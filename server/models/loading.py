@@ -19,7 +19,7 @@ from server.engine.cores import Cores
 from server.engine.engine import Engine
 from server.engine.limits import EngineLimits, LaneLimits
 from server.errors import SettingsError, StartupError, TranslationError
-from server.models.choosing import can_use_cuda, choose_variant, idle_gpu
+from server.models.choosing import choose_variant, idle_gpu
 from server.models.device_memory import plan_device_memory
 from server.models.golden_sentence import GoldenSentence
 from server.models.machine import memory_limit_bytes, usable_cores
@@ -85,7 +85,7 @@ def load_model(
         SettingsError: the settings do not fit the machine, or the model.
         BundleError: the bundle is not what it should be.
     """
-    variant = choose_variant(settings, has_cuda=can_use_cuda())
+    variant = choose_variant(settings)
     bundle = open_bundle(settings.bundle, variant)
     manifest = replace(bundle.manifest, name=name or bundle.manifest.name, version=version or bundle.manifest.version)
     bundle = replace(bundle, manifest=manifest)
@@ -113,7 +113,7 @@ def bundle_faults(settings: Settings) -> list[str]:
     if settings.models is not None:
         return []
     try:
-        open_bundle(settings.bundle, choose_variant(settings, has_cuda=can_use_cuda()))
+        open_bundle(settings.bundle, choose_variant(settings))
     except StartupError as error:
         return error.faults
     return []
@@ -121,7 +121,7 @@ def bundle_faults(settings: Settings) -> list[str]:
 
 def open_network(bundle: Bundle, variant: str, settings: Settings, share: Share = _ALONE) -> "NetworkRunner":
     """Loads the graphs of a variant. Raises as `open_runner` does, and SettingsError for what does not fit."""
-    # Only here: without the extra there is no onnxruntime, and `can_use_cuda` has said so better.
+    # Only here: without the extra there is no onnxruntime, and `choose_variant` has said so better.
     from server.runtime.providers import check_provider  # noqa: PLC0415
     from server.runtime.runner import open_runner  # noqa: PLC0415
 
