@@ -91,7 +91,7 @@ class Job:
         futures = [part.future for part in self._parts]
         futures += itertools.chain.from_iterable(self._second.values())
         self._parts, self._second = [], {}
-        cancel(futures, 0)
+        cancel(futures)
         self.held.__exit__(kind, error, trace)
 
     async def finish(self) -> None:
@@ -183,8 +183,8 @@ class Job:
         answer.error = error
         bounds = Place(text, 0), Place(text + 1, 0)
         first, end = (bisect_left(self._parts, bound, key=lambda part: part.place) for bound in bounds)
-        cancel([part.future for part in self._parts[first:end]], 0)
-        cancel(self._second.get(text, []), 0)
+        cancel([part.future for part in self._parts[first:end]])
+        cancel(self._second.get(text, []))
 
     def _pass_on(self, answer: TextAnswer, place: Place, sentence: TranslatedSentence) -> bool:
         """Submits a sentence to its second leg. Returns whether it is complete at once: all of it was copied."""
