@@ -27,8 +27,11 @@ MAX_KEY_CHARACTERS = 256
 # 8 are refused. Twice as much has no use: nobody looks at so many.
 MAX_SEARCH_NODES = 65_536
 MAX_PHRASES, MAX_PHRASE_CHARACTERS = 100, 100
+LEAST_RATIO = 0.01  # of target tokens to source tokens
+# Of a text, for each token that it may have: SentencePiece's pieces have at most 16 by default. Half of that refuses
+# texts that fit; twice that encodes those that cannot fit for longer before they are refused.
+_CHARACTERS_PER_TOKEN = 16
 _MAX_FACTOR = 10.0  # of a penalty for repetition, and of patience
-_LEAST_RATIO = 0.01  # of target tokens to source tokens
 _MAX_BIAS = 0.999
 _MAX_NGRAM_SIZE = 100
 _LEAST_TEMPERATURE, _MAX_TEMPERATURE = 0.01, 100.0
@@ -116,8 +119,8 @@ def _check_new_numbers(options: DecodingOptions) -> None:
     """Checks numbers of lengths, prefixes and coverage. Raises InvalidRequest."""
     _check_number("decoding.min_length_ratio", options.min_length_ratio, 0, _MAX_FACTOR)
     most = options.max_length_ratio
-    if most is not None and not max(_LEAST_RATIO, options.min_length_ratio) <= most <= _MAX_FACTOR:
-        least = max(_LEAST_RATIO, options.min_length_ratio)
+    if most is not None and not max(LEAST_RATIO, options.min_length_ratio) <= most <= _MAX_FACTOR:
+        least = max(LEAST_RATIO, options.min_length_ratio)
         message = f"must be a number from {least:g} (or min_length_ratio) to {_MAX_FACTOR:g}, not {most:g}"
         raise InvalidRequest("decoding.max_length_ratio", message)
     _check_number("decoding.coverage_penalty", options.coverage_penalty, 0, _MAX_FACTOR)
@@ -260,6 +263,13 @@ def check_range(field: str, value: int, low: int, high: int, unit: str = "") -> 
     """Checks that a number is within a range, ends included. Raises InvalidRequest."""
     if not low <= value <= high:
         raise InvalidRequest(field, f"must be from {low} to {high}{unit}, not {value}")
+
+
+def check_characters(field: str, text: str, max_tokens: int) -> None:
+    """Checks that a text that may have so many tokens is not too long for them. Raises InvalidRequest."""
+    most = max_tokens * _CHARACTERS_PER_TOKEN
+    if len(text) > most:
+        raise InvalidRequest(field, f"must be at most {most} characters, not {len(text)}")
 
 
 def shown(value: str) -> str:
