@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from server.bundle.bundle import open_bundle
+from server.bundle.codes import few_of
 from server.bundle.manifest import Manifest
 from server.errors import BundleError
 from server.models.choosing import choose_variant
@@ -74,8 +75,7 @@ def _languages(manifest: Manifest) -> str:
 
 
 def _directions(pairs: Sequence[tuple[str, str]]) -> str:
-    more = f" and {len(pairs) - _FEW} more" if len(pairs) > _FEW else ""
-    return ", ".join(f"{source}-{target}" for source, target in pairs[:_FEW]) + more
+    return few_of([f"{source}-{target}" for source, target in pairs], _FEW)
 
 
 def _mib(num_bytes: int) -> str:
