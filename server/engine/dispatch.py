@@ -73,12 +73,12 @@ class Dispatch:
         demand = Demand.of([sentence.steps for sentence in sentences], first.options.num_rows)
         request = request_of(demand, first.flow, self.clock(), first.deadline, self.cost)
         with self._changed:
-            is_alone = self.is_all(0)
+            is_idle = self.is_all(0)
             admission = self._admit(request)
             self._asked[request.flow].add(demand.work)
             for sentence in sentences:
                 sentence.flow = request.flow
-                sentence.forecast_seconds = None if is_alone else admission.seconds
+                sentence.forecast_seconds = None if is_idle else admission.seconds
             self._queue.add(Entry(sentences, request.due))
             self._background = admission.background
             self._changed.notify_all()

@@ -24,7 +24,7 @@ def check_family(
 
     Args:
         request: as the client gave it.
-        options: what `check_decoding` made of it.
+        options: what `decoding_options` made of it.
         defaults: for what a request leaves open.
         manifest: of the model.
 

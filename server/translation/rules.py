@@ -64,7 +64,7 @@ def check_priority(priority: Priority, tenant: Tenant) -> None:
         raise PermissionDenied(f"priority: {priority.name} is better than tenant {tenant.name} may ask for, {best}")
 
 
-def check_decoding(
+def decoding_options(
     request: DecodingRequest,
     defaults: DecodingOptions,
     limits: Limits,
@@ -107,7 +107,7 @@ def check_decoding(
     most_tokens = options.max_output_tokens or limits.max_target_tokens - len(options.forced_prefix)
     check_range("decoding.min_output_tokens", options.min_output_tokens, 0, most_tokens - 1, " tokens")
     if options.sampling is not None:
-        options = _check_sampling(request, options)
+        options = _with_sampling(request, options)
     if options.return_alternatives:
         _check_alternatives(options)
     if options.use_shortlist and not has_shortlist:
@@ -141,7 +141,7 @@ def _check_alternatives(options: DecodingOptions) -> None:
             raise InvalidRequest("decoding.return_alternatives", f"must be false with decoding.{name}")
 
 
-def _check_sampling(request: DecodingRequest, options: DecodingOptions) -> DecodingOptions:
+def _with_sampling(request: DecodingRequest, options: DecodingOptions) -> DecodingOptions:
     """Returns the options with a beam for each sample. Raises InvalidRequest."""
     sampling = options.sampling
     assert sampling is not None, "it samples"
@@ -153,9 +153,7 @@ def _check_sampling(request: DecodingRequest, options: DecodingOptions) -> Decod
     return dataclasses.replace(options, beam_size=options.num_hypotheses)
 
 
-def check_steering(
-    options: DecodingOptions, phrases: Sequence[str], tokenizer: Tokenizer, name: str
-) -> DecodingOptions:
+def with_phrases(options: DecodingOptions, phrases: Sequence[str], tokenizer: Tokenizer, name: str) -> DecodingOptions:
     """Returns the options with the phrases that no translation has.
 
     Args:
@@ -232,16 +230,13 @@ def check_scores(options: DecodingOptions, *, with_search: bool = False) -> None
         raise InvalidRequest("decoding.with_scores", message)
 
 
-def check_search(beam_size: int, source_tokens: Sequence[int], max_output_tokens: int | None) -> int:
-    """Checks that the trees of all searches are not too large together.
+def count_search_nodes(beam_size: int, source_tokens: Sequence[int], max_output_tokens: int | None) -> int:
+    """Returns how many nodes the trees of all searches may have together at most.
 
     Args:
         beam_size: of the searches.
         source_tokens: of each sentence.
         max_output_tokens: as the request has it; None if it has none.
-
-    Returns:
-        The most nodes that the trees may have.
 
     Raises:
         InvalidRequest: they may have more than `MAX_SEARCH_NODES`.
@@ -277,7 +272,7 @@ def shown(value: str) -> str:
     return value if _PLAIN_NAME.fullmatch(value) else f"a value of {len(value)} characters"
 
 
-def check_scripts(field: str, split: SplitText, masker: Masker) -> SplitText:
+def with_known_scripts(field: str, split: SplitText, masker: Masker) -> SplitText:
     """Returns the split text, or an error if a sentence is in a script that the model does not know."""
     for number, sentence in enumerate(split.sentences):
         is_copied = sentence.source_ids is None and sentence.written is None

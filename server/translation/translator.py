@@ -33,10 +33,10 @@ from server.translation.routes import Routes, TextRoute, choose_routes
 from server.translation.rules import (
     check_answer,
     check_priority,
-    check_scripts,
-    check_search,
     check_texts,
     check_traffic_key,
+    count_search_nodes,
+    with_known_scripts,
 )
 from server.translation.submission import submit_first
 from server.translation.text_groups import TextGroup, group_texts
@@ -213,12 +213,12 @@ class Translator:
                 for each in sentences
                 if each.source_ids is not None
             ]
-            num_nodes = check_search(width, lengths, request.decoding.max_output_tokens)
+            num_nodes = count_search_nodes(width, lengths, request.decoding.max_output_tokens)
         if time.monotonic() >= deadline:
             raise DeadlineExceeded("the time was over before the translation could start")
-        num_stays = sum(len(answer.split.sentences) * len(answer.legs) for answer in answers)
+        num_sentences = sum(len(answer.split.sentences) * len(answer.legs) for answer in answers)  # on each leg
         num_marks = sum(len(sentence.markup.marks) for sentence in sentences if sentence.markup is not None)
-        need = sentences_need(num_stays, options.num_hypotheses, num_marks, num_nodes)
+        need = sentences_need(num_sentences, options.num_hypotheses, num_marks, num_nodes)
         held.enter_context(self.memory.hold(need, is_more=True))
         request.tenant.charge(cost)
         try:
@@ -243,7 +243,7 @@ class Translator:
         split = await self._splitter.split(texts, rules, deadline)
         if request.text.refuse_unknown_scripts:
             masked = enumerate(zip(split, rules, strict=True))
-            split = [check_scripts(f"contents[{index}]", text, own.masker) for index, (text, own) in masked]
+            split = [with_known_scripts(f"contents[{index}]", text, own.masker) for index, (text, own) in masked]
         if request.target_prefixes:
             first = [of_text.get(index, groups[0]).legs[0] for index in range(len(texts))]
             split = await add_prefixes(split, request.target_prefixes, first, self._splitter, deadline)
