@@ -88,9 +88,11 @@ class Dispatch:
     ) -> tuple[list[Sentence], bool]:
         """Removes the next sentences from the queue, as many as a lane may encode now.
 
-        A sentence of this class goes on waiting if another one is before it (`FairQueue.head`), if the lane has its
-        part of all rows already, so that another lane should take it, if the lane has no rows or no cache for it, or if
-        the sentences that are taken now are as much as one encoder run may have.
+        A sentence goes on waiting
+        - if another one is before it (`FairQueue.head`);
+        - if the lane has its part of all rows already, so that another lane should take the sentence;
+        - if the lane has no rows or no cache for it;
+        - if the sentences that are taken now are as much as one encoder run may have.
 
         Args:
             limits: of the lane's foreground or background.

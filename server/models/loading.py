@@ -193,7 +193,7 @@ def start_model(
 
 
 def _refuse_device(error: BaseException) -> None:
-    """Raises SettingsError if a model that is none the worse has not passed its warm-up because of the device."""
+    """Raises SettingsError if it was the device, not the model, that made the warm-up fail."""
     # Only here, as `open_network` says.
     from server.runtime.onnx_runtime_errors import advice_on_device  # noqa: PLC0415
 

@@ -36,8 +36,9 @@ from server.translation.search_terms import TERMS_BEAM_SIZE, find_agreeing, find
 from server.translation.type_rules import choose_reader
 
 _BEAM_SIZE = 4  # for a model that names none
-# Times the tokens of a translation that lacks terms, which one with them may have, beside the terms. Half more than it
-# has is enough for other words round them; twice that, and a search that does not find their place goes on and on.
+# A translation with its terms may have so many times the tokens of the one that lacks them, and the terms besides.
+# Half more is enough for other words round the terms. Twice that, and a search that does not find their place goes on
+# and on.
 _MORE_TOKENS = 1.5
 
 
@@ -52,7 +53,7 @@ class Leg:
         read: reads texts that have markup; None for plain texts.
         text: how the caller wants texts read.
         glossary: of the caller; None without one.
-        to_reader: tokens that sentences do not have which may speak to their reader. See `server.text.formality`.
+        to_reader: tokens that no translation has of a sentence that may speak to its reader (`server.text.formality`).
         has_prefixes: whether translations begin as the request says; marks round words then stand where it says.
         spared_seconds: the part of the request's time that this leg leaves to the next one.
     """
