@@ -49,7 +49,7 @@ def tune_interpreter() -> None:
 
 
 class PatientThread:
-    """Does one piece of work after the other for an event loop, whose end does not wait for it as for an executor's.
+    """Does one piece of work after the other for an event loop. Unlike an executor, it lets the process end meanwhile.
 
     Args:
         name: of the thread.

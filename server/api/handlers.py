@@ -3,7 +3,6 @@
 They have no rules, and let errors pass. Whose request it is, the context says (`server.translation.calls.let_in`).
 """
 
-import contextlib
 import functools
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import replace
@@ -79,17 +78,15 @@ class Api:
                 yield await assemble(job, build, place)
         _add_target_tokens(job)
 
-    async def translate_bulk(
+    def translate_bulk(
         self,
         options: pb.TranslateRequest,
         texts: AsyncIterator[BulkText],
         running: RunningCalls,
         seconds: float | None,
     ) -> AsyncGenerator[pb.TranslateBulkResponse]:
-        """Yields the answer to each text when it is done. See `server.api.bulk.translate_bulk`."""
-        async with contextlib.aclosing(translate_bulk(self._translator, running, options, texts, seconds)) as answers:
-            async for answer in answers:
-                yield answer
+        """See `server.api.bulk.translate_bulk`."""
+        return translate_bulk(self._translator, running, options, texts, seconds)
 
     async def score(self, message: pb.ScoreRequest, seconds: float | None) -> pb.ScoreResponse:
         """Scores all pairs. Raises TranslationError if all of them fail."""

@@ -16,7 +16,7 @@ seen once.
 
 import difflib
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import langcodes
@@ -96,6 +96,12 @@ def language_of(code: str) -> str | None:
     """Returns the language of a code by its new name, without script and region; None if it is none."""
     tag = _read(code)
     return tag.language if tag is not None else None
+
+
+def few_of(names: Sequence[str], most: int) -> str:
+    """Returns the first of some names, with commas between them, and how many there are beside these."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _read(code: str) -> _Tag | None:

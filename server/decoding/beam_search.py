@@ -35,7 +35,7 @@ class BeamSearch:
         num_tokens: target tokens of every live beam with its prefixes, which is the length of its self-attention cache.
         top_k: how many best tokens of each row a step must return: 2W, or 1 for greedy search.
         is_greedy: it has a beam of 1 and is past its prefixes, so that `advance_greedily` does.
-        is_steered: it is past its prefixes and its options change steps (`server.decoding.steered_step`).
+        is_steered: it is past its prefixes and its options change steps (`server.decoding.steering`).
         finished: hypotheses that have ended, in the order in which they did.
         wanted: beams and tokens whose log-probabilities `advance` has to be given, as they may not be among the best.
     """

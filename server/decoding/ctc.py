@@ -124,8 +124,8 @@ def exact_length(positions: Positions, num_tokens: int) -> Reading:
     """Returns the translation of exactly `num_tokens` tokens that has the most probable path (Viterbi's algorithm).
 
     Of all paths with the same number of tokens and the same column at their last position, only the best can go on.
-    Logits do in place of log-probabilities. Takes time and memory in O(T * num_tokens), of which the model's longest
-    source bounds both.
+    Logits do in place of log-probabilities. Takes time and memory in O(T * num_tokens). The model's longest source
+    bounds both factors.
 
     Args:
         positions: with at least 3 tokens each, so that every number of tokens up to T has a path.

@@ -41,7 +41,7 @@ class LoopWatch:
     def find(self, ids: Sequence[int]) -> int | None:
         """Returns how many of the tokens to keep if they end with a loop, else None.
 
-        Of the size it keeps as many repeats as the source has, and fewer if that is too long.
+        It keeps as many repeats as the source has of any phrase, and fewer if the translation would be too long.
         """
         kept = self._find(ids[self._num_given :])
         return None if kept is None else self._num_given + kept

@@ -62,9 +62,9 @@ class DecodingOptions:
             in the length, and no part of the hypotheses. No client gives it.
         target_prefix: ids that the target begins with behind the forced prefix: each of log-probability 0, counted in
             the length, and part of every hypothesis; the model's limit leaves room for `BEHIND_PREFIX` more.
-        given_targets: ids, without bos and prefix, with eos, of translations that are taken whatever the network would
-            choose, so that they get their log-probabilities; `beam_size` is their number, and each has at most the
-            model's limit on target tokens, with the prefix. Empty to search.
+        given_targets: ids of translations, without bos and prefix, with eos. They are taken whatever the network would
+            choose, so that they get their log-probabilities. `beam_size` is their number. With the prefix, each has at
+            most the model's limit on target tokens. Empty to search.
         terms: that the target must have; with a beam of at least 2 and the whole vocabulary. None without any.
         patience: the search is over when `beam_size` times this many hypotheses are finished, 1 to 10.
         repetition_penalty: what the logits of tokens that are there already are divided by, or multiplied with if they
@@ -74,12 +74,12 @@ class DecodingOptions:
         suppressed: runs of tokens that the target never has.
         sampling: draws tokens; `beam_size` is `num_hypotheses` then. None takes the best.
         return_alternatives: whether the hypotheses begin with different tokens; see `AlternativeSearch`.
-        min_alternative_expansion_prob: of those tokens at least, 0 to 1.
+        min_alternative_expansion_prob: the least probability of these tokens, 0 to 1.
         prefix_bias_beta: part of all probability that a beam that follows the target prefix gives to the next token of
             it, 0 to 0.999. 0 means that it must follow.
-        min_length_ratio, max_length_ratio: bounds of the target tokens as times the source tokens, with what ends both,
-            0 to 10; None for no upper bound. See `of_source`.
-        coverage_penalty: times the logarithms of what source tokens are attended to too little, 0 to 10.
+        min_length_ratio, max_length_ratio: bounds of the target tokens by the source tokens, eos counted in both, 0 to
+            10; None for no upper bound. See `of_source`.
+        coverage_penalty: a finished score gets so many times the coverage (`server.engine.aligning`), 0 to 10.
         end_loops: whether beams that repeat themselves more often than the source end; see `LoopWatch`.
         exact_tokens: how many target tokens a translation of a one-pass network has, eos not counted, at least 1; None
             for as many as it would have.
@@ -117,7 +117,7 @@ class DecodingOptions:
 
     @property
     def needs_log_probs(self) -> bool:
-        """Whether logits would not do."""
+        """Whether the search needs log-probabilities, and not logits alone."""
         return self.with_scores or self.beam_size > 1 or self.return_alternatives
 
     @property

@@ -82,7 +82,7 @@ class Timings:
         )
 
     def followed_by(self, later: Iterable["Timings"]) -> "Timings":
-        """Returns the sums with the longest of what came afterwards, at one time."""
+        """Returns the sums with the longest times of what came afterwards, all of it at the same time."""
         longest = Timings.longest(later)
         return Timings(
             queue_seconds=self.queue_seconds + longest.queue_seconds,

@@ -1,20 +1,24 @@
-"""What options do to the logits of a step: penalties, bans and a bias, with the rules of CTranslate2 4.
+"""What searches ask of a step beside its best tokens: options change logits, and log-probabilities are looked up.
 
-They change few tokens of a row. So a row's sum over the vocabulary is not added up again: it changes by what these
-tokens change. And the best tokens that the step has returned remain the best, unless one of them is changed.
+The options are penalties, bans and a bias, with the rules of CTranslate2 4. They change few tokens of a row. So a row's
+sum over the vocabulary is not added up again: it changes by what these tokens change. And the best tokens that the
+step has returned remain the best, unless one of them is changed.
 
 The other sentences of the batch wait meanwhile, so single values are read and written without numpy's functions. A step
 of the network drives the code of these from the processor's caches: a call then takes as long as 20 tokens.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from server.decoding.options import DecodingOptions
+
+if TYPE_CHECKING:
+    from server.decoding.beam_search import BeamSearch
 
 BAN = math.nan  # in the place of a factor, for a token that is banned
 BANNED = -1e30  # its logit; finite, so that beams can be compared, also when divided by a temperature
@@ -38,6 +42,27 @@ class Step(NamedTuple):
     top_ids: NDArray[np.int64]
     top_log_probs: NDArray[np.float32]
     has_log_probs: bool = True
+
+
+def change_step(searches: "Sequence[tuple[BeamSearch, Sequence[int]]]", step: Step) -> list[list[float]]:
+    """Changes rows of a step as options ask for it, and looks up what is wanted, before the searches take the step.
+
+    It changes the step in place, so a search takes a step that is steered as any other.
+
+    Args:
+        searches: that are steered or want log-probabilities, each with the rows of its live beams.
+        step: with as many best tokens as each search's `top_k` at least.
+
+    Returns:
+        For each search the log-probabilities that it wants.
+    """
+    for search, rows in searches:
+        if search.is_steered:
+            search.change(rows, step)
+    return [
+        log_probs_of(step, [(rows[beam], token) for beam, token in search.wanted]) if search.wanted else []
+        for search, rows in searches
+    ]
 
 
 class Steering:

@@ -148,7 +148,7 @@ class TermSearch(BeamSearch):
         super()._finish_live()
 
     def _term_candidates(self, tokens: Sequence[Mapping[int, float]]) -> list[_Candidate]:
-        """Returns what may extend a beam, best first, of tokens with their log-probabilities for each beam.
+        """Returns which of the given tokens may extend a beam, best first.
 
         Of tokens that change nothing, the best of each beam will do.
         """
@@ -226,8 +226,8 @@ class TermSearch(BeamSearch):
     def _choose(self, candidates: Sequence[_Candidate]) -> list[_Candidate]:
         """Returns the beams that live on, best first.
 
-        They are the best of the highest levels, of each that is better than all that have come further, and then the
-        best of all.
+        First the best beam of each of the highest levels, unless a beam of a higher level is better, and then the best
+        of all.
         """
         going_on = [each for each in candidates if each[2] != self._eos_id]
         best_of_level: dict[int, int] = {}

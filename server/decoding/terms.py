@@ -37,8 +37,8 @@ class Replaced(NamedTuple):
 
     Attributes:
         words: of each term, in order; empty if they are not known.
-        staying: the translation's tokens, with -1 for those of words that are replaced.
-        gone: with what those of them begin as no word does that stays.
+        staying: the translation's tokens, with -1 in place of those of words that are replaced.
+        gone: the tokens with which replaced words begin, unless a word that stays begins so, too.
         begin: tokens that are written again as they are, because no term is missing there or soon after.
     """
 
@@ -101,8 +101,8 @@ class TermTrie:
 
     Attributes:
         word_parts: tokens that go on with the word before them, and how many letters they have.
-        once: by its last token, what is written once for each of its terms, with its node, or never, with node 0.
-        bound: nodes of forms that begin as the words do that they replace, where alone `forbids` says so of any token.
+        once: by its last token, each run that is written once for each of its terms, or with node 0 never.
+        bound: nodes of forms that begin as the words do that they replace; `forbids` forbids tokens at these alone.
     """
 
     def __init__(self, terms: Terms) -> None:

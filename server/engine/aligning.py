@@ -7,7 +7,6 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from server.decoding.coverage import coverage
 from server.engine.sentence import Sentence
 from server.network import Decoder
 
@@ -71,6 +70,19 @@ def align(sentences: Sequence[Sentence], decoder: Decoder) -> None:
         if sentence.options.with_alignment:
             ids, start = search.best()[0].ids, len(sentence.options.forced_prefix)
             sentence.attention = attention[ids][start : start + len(ids)]
+
+
+def coverage(attention: NDArray[np.float32]) -> float:
+    """Returns the sum of log(min(attention, 1)) over the source, at most 0; a token that nothing attends to is none.
+
+    With CTranslate2's `coverage_penalty` a translation loses as much for words of its source that it leaves out.
+    Source of the idea: Wu et al., "Google's Neural Machine Translation System", 2016.
+
+    Args:
+        attention: [T, S], of each token of a translation, eos included, a distribution over the source.
+    """
+    covered = attention.sum(axis=0, dtype=np.float64)
+    return float(np.log(np.minimum(covered[covered > 0], 1.0)).sum())
 
 
 def _attend(targets: Sequence[tuple[Sentence, list[int]]], decoder: Decoder) -> list[NDArray[np.float32]]:

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from server.decoding.result import Result
-from server.decoding.steered_step import change_step
-from server.decoding.steering import Step
+from server.decoding.steering import Step, change_step
 from server.engine.aligning import Group, align, needs_attention
 from server.engine.dispatch import Dispatch
 from server.engine.failing import Faults, end_over, fail

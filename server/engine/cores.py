@@ -83,14 +83,14 @@ class Gate:
         cores = self._cores
         with cores.changed:
             self.asked_seconds = asked_seconds
-            is_alone = set(cores.at_work) <= {self}
-            is_beyond = not is_alone and self not in cores.within_share()
+            is_only_engine = set(cores.at_work) <= {self}
+            is_beyond = not is_only_engine and self not in cores.within_share()
             if is_beyond:
                 cores.changed.wait_for(lambda: cores.may_step(self), _MOST_WAIT_SECONDS)
             cores.num_beyond += is_beyond
         started = cores.clock()
         try:
-            yield is_alone
+            yield is_only_engine
         finally:
             with cores.changed:
                 cores.num_beyond -= is_beyond

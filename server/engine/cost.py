@@ -11,7 +11,7 @@ from typing import Self
 from server.averages import FadingMean
 from server.decoding.options import DecodingOptions
 
-_OUTLIER = 4.0  # times the forecast, at most, for a step that was observed: the process may have been stopped in it
+_OUTLIER = 4.0  # a longer step counts as so many times its forecast: the process may have been stopped in it
 _FIRST_STEP_SECONDS = 0.003  # of one row, before any step has been seen
 _FIXED_ROWS = 20  # that cost as much as an empty step; an assumption, until steps have shown what is true
 _FIXED_WEIGHT = 16.0  # of that assumption, in square rows; the variance of the observed rows weighs against it
@@ -121,7 +121,7 @@ class CostModel:
         return Demand.of([self.steps(tokens, options) for tokens in source_tokens], options.num_rows)
 
     def demand_of_texts(self, lengths: Sequence[int], options: DecodingOptions) -> Demand:
-        """Returns what texts of so many characters ask that have not been split yet."""
+        """Returns what texts of so many characters ask of an engine, before they are split."""
         tokens = [length * self._tokens_per_character.value for length in lengths]
         longest = self.steps(math.ceil(min(max(tokens, default=0.0), _LONG_TOKENS)), options)
         work = sum(tokens) * self.steps_per_token * options.num_rows

@@ -73,12 +73,12 @@ class Dispatch:
         demand = Demand.of([sentence.steps for sentence in sentences], first.options.num_rows)
         request = request_of(demand, first.flow, self.clock(), first.deadline, self.cost)
         with self._changed:
-            is_alone = self.is_all(0)
+            is_idle = self.is_all(0)
             admission = self._admit(request)
             self._asked[request.flow].add(demand.work)
             for sentence in sentences:
                 sentence.flow = request.flow
-                sentence.forecast_seconds = None if is_alone else admission.seconds
+                sentence.forecast_seconds = None if is_idle else admission.seconds
             self._queue.add(Entry(sentences, request.due))
             self._background = admission.background
             self._changed.notify_all()
@@ -88,9 +88,11 @@ class Dispatch:
     ) -> tuple[list[Sentence], bool]:
         """Removes the next sentences from the queue, as many as a lane may encode now.
 
-        A sentence of this class goes on waiting if another one is before it (`FairQueue.head`), if the lane has its
-        part of all rows already, so that another lane should take it, if the lane has no rows or no cache for it, or if
-        the sentences that are taken now are as much as one encoder run may have.
+        A sentence goes on waiting
+        - if another one is before it (`FairQueue.head`);
+        - if the lane has its part of all rows already, so that another lane should take the sentence;
+        - if the lane has no rows or no cache for it;
+        - if the sentences that are taken now are as much as one encoder run may have.
 
         Args:
             limits: of the lane's foreground or background.

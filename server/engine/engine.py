@@ -133,7 +133,7 @@ class Engine:
         return max(1, self._limits.num_lanes * self._limits.lane.max_rows // options.num_rows)
 
     def ids_so_far(self, futures: Collection[Future[Result]]) -> dict[Future[Result], list[int]]:
-        """Returns the target ids that running sentences have so far, without eos: of each future that is of one."""
+        """Returns the target ids so far, without eos, of each future whose sentence is running."""
         running = [sentence for lane in self.lanes for sentence in lane.running]
         return {each.future: each.search.ids_so_far for each in running if each.future in futures}
 

@@ -144,9 +144,9 @@ class Lane:
         `BACKGROUND_TIME` of the foreground's time, and takes a step once it has earned what its last step took.
         """
         came = self._clock()
-        with self._gate.turn(self._dispatch.asked_seconds) as is_alone:
+        with self._gate.turn(self._dispatch.asked_seconds) as is_only_engine:
             end_over(self._dispatch.drop_over(), self._clock(), self._metrics)
-            has_foreground = self._step_all(self._foreground, came, is_alone=is_alone)
+            has_foreground = self._step_all(self._foreground, came, is_only_engine=is_only_engine)
             now = self._clock()
             if has_foreground:
                 self._foreground_until = now + ALONE_SECONDS
@@ -154,14 +154,14 @@ class Lane:
                 self._owed_seconds -= (now - came) * BACKGROUND_TIME
                 if self._owed_seconds > 0:
                     return
-            if self._step_all(self._background, now, is_alone=is_alone):
+            if self._step_all(self._background, now, is_only_engine=is_only_engine):
                 self._owed_seconds = self._clock() - now
                 self._dispatch.note_seconds(self._owed_seconds, is_background=True)
                 for batch in self._background:
                     if not batch.plan.running:
                         batch.rest()
 
-    def _step_all(self, batches: list[Batch], came: float, *, is_alone: bool) -> bool:
+    def _step_all(self, batches: list[Batch], came: float, *, is_only_engine: bool) -> bool:
         """Lets sentences enter these batches, and steps each batch that has any; returns whether one has."""
         try:
             entering, is_full = self._take(batches)
@@ -171,7 +171,7 @@ class Lane:
             for batch in batches:
                 batch.fail(error, batch.sentences)
             return False
-        is_alone = is_alone and self._dispatch.is_all(_footprint(self._batches).rows)
+        is_alone = is_only_engine and self._dispatch.is_all(_footprint(self._batches).rows)
         stepped = [batch for batch in batches if batch.plan.running]
         for batch in stepped:
             if batch.kind not in self.kinds:

@@ -13,7 +13,7 @@ from server.engine.limits import Footprint
 from server.engine.sentence import Sentence
 from server.network import RowMoves, StepInputs
 
-_IDLE = 0, 0, 1, 0  # of a row in a gap: token, past length and source length that it is fed, and that nobody uses it
+_IDLE = 0, 0, 1, 0  # of a row in a gap: the token, past length and source length that it is fed; and not in use
 
 
 class RowPlan:

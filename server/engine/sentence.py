@@ -30,7 +30,7 @@ class Sentence:
         attention: of the finished translation, [T, S]; None unless the options ask for it.
         rows: of the batch, for each live beam, best beam first; empty while the sentence waits.
         footprint: with all of its beams.
-        needs_log_probs: whether logits would not do for its steps.
+        needs_log_probs: whether its steps need log-probabilities, and not logits alone.
     """
 
     source_ids: tuple[int, ...]

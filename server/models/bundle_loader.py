@@ -13,7 +13,7 @@ from server.bundle.manifest_file import read_manifest
 from server.bundle.variants import VARIANTS
 from server.engine.cores import Cores
 from server.errors import BundleError, StartupError
-from server.models.choosing import can_use_cuda, choose_variant
+from server.models.choosing import choose_variant
 from server.models.folder import FoundBundle
 from server.models.loading import Share, load_model, process_memory
 from server.models.machine import usable_cores
@@ -41,7 +41,7 @@ class BundleLoader:
     Args:
         settings: of the server.
         metrics: are told of every load.
-        proofs: of bundles that come while the server serves; None loads them unproved.
+        proofs: of bundles that come while the server serves.
 
     Attributes:
         proofs: as given.
@@ -50,7 +50,7 @@ class BundleLoader:
         directory: of the bundle that is being loaded; None for none.
     """
 
-    def __init__(self, settings: Settings, metrics: Metrics, proofs: Proofs | None = None) -> None:
+    def __init__(self, settings: Settings, metrics: Metrics, proofs: Proofs) -> None:
         self.proofs = proofs
         self.wanted: dict[str, Task] = {}
         self._settings = settings
@@ -72,7 +72,7 @@ class BundleLoader:
 
     def is_good(self, bundle: FoundBundle, faults: list[str]) -> bool | None:
         """Returns whether a bundle may be loaded, and None if it must be proved first; then it is in `wanted`."""
-        if self.proofs is None or not self._needs_proof(bundle):
+        if not self._needs_proof(bundle):
             return True
         refusal = self._refused.get(bundle.name, {}).get(bundle.version)
         if refusal is not None and refusal.bundle == bundle:
@@ -151,7 +151,7 @@ class BundleLoader:
     def _needs_proof(self, bundle: FoundBundle) -> bool:
         """A GPU has no room for another process beside the server."""
         settings = replace(self._settings, bundle=bundle.directory)
-        variant = choose_variant(settings, has_cuda=can_use_cuda())
+        variant = choose_variant(settings)
         return variant not in VARIANTS or not VARIANTS[variant].is_on_device
 
     def _refuse(self, bundle: FoundBundle, found: list[str], faults: list[str]) -> None:
@@ -166,7 +166,7 @@ class BundleLoader:
 
     def _open(self, bundle: FoundBundle) -> tuple[Manifest, str]:
         settings = replace(self._settings, bundle=bundle.directory)
-        variant = choose_variant(settings, has_cuda=can_use_cuda())
+        variant = choose_variant(settings)
         manifest = read_manifest(bundle.directory)
         if variant not in manifest.variants:
             raise BundleError([f"{bundle.directory}: has no variant {variant}"])

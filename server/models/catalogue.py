@@ -200,7 +200,7 @@ class Catalogue:
 
     def _all(self) -> list[Resident]:
         served = [each for versions in self._residents.values() for each in versions.versions.values()]
-        return served + self._retired.residents
+        return served + self._retired.in_memory
 
     def _check_any(self) -> None:
         if not self._models:
@@ -271,6 +271,6 @@ class Catalogue:
         for name, served in self._residents.items():
             for version, each in served.versions.items():
                 percents[name, version, each.model.sha256] = served.split.percent(version)
-        num_offers, num_retired = len(self._offers), len(self._retired.residents)
+        num_offers, num_retired = len(self._offers), len(self._retired.in_memory)
         counts = {"loaded": self.num_versions - num_offers, "unloaded": num_offers, "retired": num_retired}
         self._metrics.set_models(counts, percents)

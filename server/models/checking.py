@@ -87,6 +87,8 @@ def _translate(model: Model, options: DecodingOptions, source_ids: tuple[int, ..
 
 def _check_positions(runner: "NetworkRunner", manifest: Manifest, variant: str) -> None:
     """Encodes the longest source, and takes the last step of the longest target. Beyond the positions both fail."""
+    from server.runtime.runner import HostRunner  # noqa: PLC0415  # as in `open_network`
+
     limits, sizes = manifest.limits, manifest.dimensions
     ids = np.full((1, limits.max_source_tokens), manifest.special_ids.eos, np.int64)
     try:
@@ -94,7 +96,7 @@ def _check_positions(runner: "NetworkRunner", manifest: Manifest, variant: str) 
     except Exception as error:  # the errors of ONNX Runtime have no common base class
         field = f"limits.max_source_tokens, {limits.max_source_tokens}"
         raise BundleError([f"{variant}: the encoder fails at {field}: {_reason(error)}"]) from error
-    if runner.has_host_caches:
+    if isinstance(runner, HostRunner):
         shape = (1, sizes.num_heads, limits.max_target_tokens, sizes.head_dim)
         dtype, past = manifest.variants[variant].dtype, np.array([limits.max_target_tokens - 1], np.int32)
         try:

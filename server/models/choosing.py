@@ -22,13 +22,16 @@ def can_use_cuda() -> bool:
     return _GPU_PACKAGE in installed_packages() and has_cuda_device()
 
 
-def choose_variant(settings: Settings, *, has_cuda: bool) -> str:
+def choose_variant(settings: Settings) -> str:
     """Returns the variant that the settings name. For `auto` it is the fastest that machine and bundle have.
 
     Args:
         settings: `variant`, `device` and `bundle` are read.
-        has_cuda: the result of `can_use_cuda`.
+
+    Raises:
+        SettingsError: no ONNX Runtime is installed, or two are, whatever the settings name.
     """
+    has_cuda = can_use_cuda()
     if settings.variant != AUTO:
         return settings.variant
     if settings.device == "cuda" or (settings.device == AUTO and has_cuda):

@@ -53,8 +53,8 @@ class FolderLoader:
         directory: the folder of models.
         settings: of the server.
         metrics: are told of every load.
+        proofs: of bundles that come while the server serves.
         clock: seconds, monotonic.
-        proofs: of bundles that come while the server serves; None loads them unproved.
 
     Attributes:
         turn: held by what changes the served models, from a look at the folder until its changes are made.
@@ -66,8 +66,8 @@ class FolderLoader:
         directory: Path,
         settings: Settings,
         metrics: Metrics,
+        proofs: Proofs,
         clock: Callable[[], float] = time.monotonic,
-        proofs: Proofs | None = None,
     ) -> None:
         self._directory = directory
         self._settings = settings
@@ -96,7 +96,7 @@ class FolderLoader:
             again: also what has been proved or refused before.
         """
         proofs = self.bundles.proofs
-        if proofs is None or (not again and self._has_just_failed(name)):
+        if not again and self._has_just_failed(name):
             return
         try:
             versions = (await self.in_background(self.found) if again else self._seen).get(name, ())
@@ -185,9 +185,7 @@ class FolderLoader:
             StartupError: there is none; lists all faults.
         """
         found, faults = self._look_at_first()
-        proofs, self.bundles.proofs = self.bundles.proofs, None
-        changes = [self.load(name, faults) for name in found]
-        self.bundles.proofs = proofs
+        changes = [self.load(name, faults, is_start=True) for name in found]
         models = [change.model for change in changes if change is not None and change.model is not None]
         try:
             self._check(models, faults)
@@ -218,7 +216,7 @@ class FolderLoader:
         self.bundles.want_only(changed)
         return sorted(changed, key=lambda name: (-max(map(newest, found.get(name, ())), default=0), name))
 
-    def load(self, name: str, faults: list[str] | None = None) -> Change | None:
+    def load(self, name: str, faults: list[str] | None = None, *, is_start: bool = False) -> Change | None:
         """Loads the highest good version of a model, unless it is served.
 
         If a version must be proved first, it is in `bundles.wanted`, and `load` is called again when it is proved.
@@ -226,6 +224,7 @@ class FolderLoader:
         Args:
             name: of the model.
             faults: a list that takes the faults of bad versions.
+            is_start: whether it loads versions unproved, as the server does at its start.
 
         Returns:
             What must be done, or None for nothing.
@@ -249,7 +248,7 @@ class FolderLoader:
         for bundle in versions[:_MOST_TRIED]:
             if bundle == self._served.get(name):
                 break
-            is_good = self.bundles.is_good(bundle, faults)
+            is_good = is_start or self.bundles.is_good(bundle, faults)
             if is_good is None:
                 self._judged[name] = []  # so that it counts as changed, also if it goes
                 return None

@@ -28,9 +28,6 @@ async def watch_folder(loader: FolderLoader, catalogue: Catalogue, poll_seconds:
 async def _wait(bundles: BundleLoader, end: float) -> list[str]:
     """Waits for an instant, or until a bundle has been proved; returns the names of the models that can be loaded."""
     proofs = bundles.proofs
-    if proofs is None:
-        await asyncio.sleep(end - time.monotonic())
-        return []
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(proofs.news.wait(), end - time.monotonic())
     proofs.news.clear()
@@ -61,5 +58,4 @@ async def _take_changes(loader: FolderLoader, catalogue: Catalogue, names: list[
             await catalogue.make_room()
         if time.monotonic() > end:
             break
-    if loader.bundles.proofs is not None:
-        loader.bundles.proofs.want([*loader.bundles.wanted.values()])
+    loader.bundles.proofs.want([*loader.bundles.wanted.values()])

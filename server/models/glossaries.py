@@ -28,8 +28,8 @@ class Glossaries:
     Args:
         directory: the folder; None for no glossaries.
         metrics: are told of every load; None for no glossaries.
-        houses: names of those that hold in every request. One that the folder has not is told to the log, and taken
-            when it comes.
+        houses: names of those that hold in every request. A name that the folder lacks is logged, and its glossary is
+            taken when it comes.
 
     Attributes:
         kept: those of callers.
@@ -51,7 +51,7 @@ class Glossaries:
 
     @property
     def houses(self) -> list[NamedGlossary]:
-        """Those that hold in every request, the first first. Raises NotServing while they are loaded at the start."""
+        """Those that hold in every request, in their order. Raises NotServing while they are loaded at the start."""
         return [found for name in self._houses if (found := self._by_name().get(name)) is not None]
 
     def resolve(self, glossary: Glossary, tenant: str) -> Glossary:
@@ -59,7 +59,7 @@ class Glossaries:
 
         Args:
             glossary: of the request.
-            tenant: the name of the caller's tenant, of whose glossaries there are names, too.
+            tenant: the name of the caller's tenant, whose kept glossaries may be named, too.
 
         Raises:
             GlossaryNotFound: there is none of a name.

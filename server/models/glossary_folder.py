@@ -55,7 +55,8 @@ def find_files(directory: Path, served: Collection[str] = ()) -> tuple[dict[str,
         served: names of glossaries. Their files come first, so that they stay when there are too many others.
 
     Returns:
-        They, by name, and faults: files that are left out. Of many faults the last says how many more there are.
+        The files, by the names of their glossaries, and faults, which name files that are left out. Of many
+        faults the last says how many more there are.
 
     Raises:
         OSError: the folder cannot be read.

@@ -24,7 +24,7 @@ MAX_GLOSSARIES = 1000  # of a tenant, as DeepL has it; half, and a script that m
 # a quarter of 1 GiB.
 TENANT_BYTES, ALL_BYTES = 32 << 20, 128 << 20
 _MAX_TITLE_CHARACTERS = 1024
-_MAX_DICTIONARIES = 1000  # of a glossary; each has a term at least
+_MAX_DICTIONARIES = 1000  # of a glossary; each has at least one term
 _TERM_BYTES = 250  # of a term, beside its characters and words
 
 

@@ -4,9 +4,10 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from server.bundle.bundle import open_bundle
+from server.bundle.codes import few_of
 from server.bundle.manifest import Manifest
 from server.errors import BundleError
-from server.models.choosing import can_use_cuda, choose_variant
+from server.models.choosing import choose_variant
 from server.models.folder import FoundBundle, find_models, nothing_in
 from server.models.loading import Share, engine_limits, growth_bytes, needed_bytes
 from server.models.pivots import pivoted_pairs
@@ -63,7 +64,7 @@ def _found(settings: Settings, faults: list[str]) -> dict[str, list[FoundBundle]
 
 def _opened(bundle: FoundBundle, settings: Settings) -> tuple[Manifest, str]:
     settings = dataclasses.replace(settings, bundle=bundle.directory)
-    variant = choose_variant(settings, has_cuda=can_use_cuda())
+    variant = choose_variant(settings)
     return open_bundle(bundle.directory, variant).manifest, variant
 
 
@@ -74,8 +75,7 @@ def _languages(manifest: Manifest) -> str:
 
 
 def _directions(pairs: Sequence[tuple[str, str]]) -> str:
-    more = f" and {len(pairs) - _FEW} more" if len(pairs) > _FEW else ""
-    return ", ".join(f"{source}-{target}" for source, target in pairs[:_FEW]) + more
+    return few_of([f"{source}-{target}" for source, target in pairs], _FEW)
 
 
 def _mib(num_bytes: int) -> str:

@@ -7,7 +7,7 @@ memory that the caches of one model would have.
 
 import logging
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from server.allocator import release_freed_memory
@@ -19,7 +19,7 @@ from server.engine.cores import Cores
 from server.engine.engine import Engine
 from server.engine.limits import EngineLimits, LaneLimits
 from server.errors import SettingsError, StartupError, TranslationError
-from server.models.choosing import can_use_cuda, choose_variant, idle_gpu
+from server.models.choosing import choose_variant, idle_gpu
 from server.models.device_memory import plan_device_memory
 from server.models.golden_sentence import GoldenSentence
 from server.models.machine import memory_limit_bytes, usable_cores
@@ -54,11 +54,11 @@ class Share:
 
     Attributes:
         num_models: of the process.
-        cores: shared by its engines.
+        cores: shared by its engines; None for an engine that has them alone.
     """
 
     num_models: int = 1
-    cores: Cores = field(default_factory=Cores)
+    cores: Cores | None = None
 
     @property
     def idle_seconds(self) -> float:
@@ -66,15 +66,18 @@ class Share:
         return _IDLE_SECONDS if self.num_models > 1 else math.inf
 
 
+_ALONE = Share()
+
+
 def load_model(
-    settings: Settings, metrics: Metrics, share: Share | None = None, *, name: str = "", version: str = ""
+    settings: Settings, metrics: Metrics, share: Share = _ALONE, *, name: str = "", version: str = ""
 ) -> Model:
     """Opens the bundle, starts the engine, warms it up and has it watched; blocks for a second or two.
 
     Args:
         settings: `bundle` is the model's.
         metrics: of the server.
-        share: of the process; None for all of it.
+        share: of the process; by default all of it.
         name: that it is served by; empty for the manifest's.
         version: the same.
 
@@ -82,8 +85,7 @@ def load_model(
         SettingsError: the settings do not fit the machine, or the model.
         BundleError: the bundle is not what it should be.
     """
-    variant = choose_variant(settings, has_cuda=can_use_cuda())
-    share = share or Share()
+    variant = choose_variant(settings)
     bundle = open_bundle(settings.bundle, variant)
     manifest = replace(bundle.manifest, name=name or bundle.manifest.name, version=version or bundle.manifest.version)
     bundle = replace(bundle, manifest=manifest)
@@ -111,19 +113,19 @@ def bundle_faults(settings: Settings) -> list[str]:
     if settings.models is not None:
         return []
     try:
-        open_bundle(settings.bundle, choose_variant(settings, has_cuda=can_use_cuda()))
+        open_bundle(settings.bundle, choose_variant(settings))
     except StartupError as error:
         return error.faults
     return []
 
 
-def open_network(bundle: Bundle, variant: str, settings: Settings, share: Share | None = None) -> "NetworkRunner":
+def open_network(bundle: Bundle, variant: str, settings: Settings, share: Share = _ALONE) -> "NetworkRunner":
     """Loads the graphs of a variant. Raises as `open_runner` does, and SettingsError for what does not fit."""
-    # Only here: without the extra there is no onnxruntime, and `can_use_cuda` has said so better.
+    # Only here: without the extra there is no onnxruntime, and `choose_variant` has said so better.
     from server.runtime.providers import check_provider  # noqa: PLC0415
     from server.runtime.runner import open_runner  # noqa: PLC0415
 
-    kind, share = VARIANTS[variant], share or Share()
+    kind = VARIANTS[variant]
     if not kind.is_on_device:
         return open_runner(bundle, variant, kind.device, num_threads_alone=_num_lanes(variant, settings))
     if settings.lanes > 1:
@@ -140,7 +142,7 @@ def start_model(
     runner: "NetworkRunner",
     settings: Settings,
     metrics: Metrics,
-    share: Share | None = None,
+    share: Share = _ALONE,
 ) -> Model:
     """Returns a model whose engine runs and has passed its warm-up.
 
@@ -148,7 +150,7 @@ def start_model(
         SettingsError: the settings do not fit the model.
         BundleError: the bundle is not what it should be.
     """
-    manifest, share = bundle.manifest, share or Share()
+    manifest = bundle.manifest
     widest = manifest.limits.max_beam_size
     if settings.max_rows < widest:
         raise SettingsError([f"--max-rows: {settings.max_rows} is less than the model's widest beam, {widest}"])
@@ -191,7 +193,7 @@ def start_model(
 
 
 def _refuse_device(error: BaseException) -> None:
-    """Raises SettingsError if a model that is none the worse has not passed its warm-up because of the device."""
+    """Raises SettingsError if it was the device, not the model, that made the warm-up fail."""
     # Only here, as `open_network` says.
     from server.runtime.onnx_runtime_errors import advice_on_device  # noqa: PLC0415
 
@@ -200,9 +202,8 @@ def _refuse_device(error: BaseException) -> None:
         raise SettingsError([f"device cuda: {advice}"]) from error
 
 
-def engine_limits(manifest: Manifest, variant: str, settings: Settings, share: Share | None = None) -> EngineLimits:
+def engine_limits(manifest: Manifest, variant: str, settings: Settings, share: Share = _ALONE) -> EngineLimits:
     """Returns what an engine may hold, by the settings, else by the variant's defaults."""
-    share = share or Share()
     kind, num_lanes = VARIANTS[variant], _num_lanes(variant, settings)
     cache_bytes = (settings.max_cache_mib or kind.max_cache_mib) << 20
     if not settings.max_cache_mib and not kind.is_on_device:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from server.bundle.codes import CodeTable
+from server.bundle.codes import CodeTable, few_of
 from server.bundle.manifest import Manifest
 
 _FEW = 12  # codes that a fault names
@@ -18,8 +18,9 @@ def pivot_faults(pivots: Sequence[str], manifests: Sequence[Manifest]) -> list[s
     sources = sorted({code for each in manifests for code in each.source_codes})
     targets = sorted({code for each in manifests for code in each.target_codes})
     tables = CodeTable(sources), CodeTable(targets)
+    before, behind = few_of(sources, _FEW), few_of(targets, _FEW)
     return [
-        f"--pivot: no text can pass through {pivot}: models translate from {_named(sources)} into {_named(targets)}"
+        f"--pivot: no text can pass through {pivot}: models translate from {before} into {behind}"
         for pivot in pivots
         if any(table.find(pivot) is None for table in tables)
     ]
@@ -50,8 +51,3 @@ def pivoted_pairs(pivots: Sequence[str], manifests: Sequence[Manifest]) -> dict[
                 if same.find(target) is None and not is_direct(source, target):
                     pivot_of.setdefault((source, target), pivot)
     return pivot_of
-
-
-def _named(codes: Sequence[str]) -> str:
-    more = f" and {len(codes) - _FEW} more" if len(codes) > _FEW else ""
-    return ", ".join(codes[:_FEW]) + more

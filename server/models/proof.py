@@ -115,9 +115,9 @@ def _end(ended: Ended, bounds: Bounds) -> str:
 
 
 def main(directory: str, variant: str, memory: int | None) -> None:
-    """Is the process: proves, says line by line what is good, at the end the faults, and ends at once."""
+    """Is the process: proves, writes a line for what is good, and at the end the faults; then it ends at once."""
     output = os.dup(1)
-    os.dup2(2, 1)  # what native libraries print there is no word of ours
+    os.dup2(2, 1)  # so that what native libraries print is not read as ours
     # Here, for the process alone.
     from prometheus_client import CollectorRegistry  # noqa: PLC0415
 

@@ -81,11 +81,11 @@ class Retired:
         tell: is called when the number of these models has changed.
 
     Attributes:
-        residents: the models that are still in memory.
+        in_memory: the models that are still in memory.
     """
 
     def __init__(self, metrics: CatalogueMetrics, tell: Callable[[], None]) -> None:
-        self.residents: list[Resident] = []
+        self.in_memory: list[Resident] = []
         self._metrics = metrics
         self._tell = tell
         self._unloading: set[asyncio.Task[None]] = set()
@@ -98,7 +98,7 @@ class Retired:
     def add(self, resident: Resident, reason: str) -> None:
         """Takes a model. The reason is one of `UNLOAD_REASONS`."""
         resident.reason = reason
-        self.residents.append(resident)
+        self.in_memory.append(resident)
         self._tell()
         self.unload_unused(resident)
 
@@ -114,7 +114,7 @@ class Retired:
         manifest, reason = resident.model.manifest, resident.reason
         with memory_returned():
             await aside(resident.model.stop)
-            self.residents.remove(resident)
+            self.in_memory.remove(resident)
             gone = resident.gone
             del resident
             await aside(collect_garbage)

@@ -24,7 +24,7 @@ def new_catalogue(settings: Settings, metrics: Metrics) -> tuple[Catalogue, Fold
     """Returns an empty catalogue, and the loader of the folder of models, if any; on the event loop's thread."""
     if settings.models is None:
         return Catalogue(metrics.catalogue), None
-    loader = FolderLoader(settings.models, settings, metrics, proofs=Proofs())
+    loader = FolderLoader(settings.models, settings, metrics, Proofs())
     if settings.load != ON_DEMAND:
         return Catalogue(metrics.catalogue, settings.preferred_models), loader
 

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from babelserve.v1 import translation_pb2 as pb
-from server.api.bulk import translate_bulk
+from server.api.handlers import Api
 from server.api.messages import parse
 from server.errors import InvalidRequest
 from server.rpc.intake import MAX_MESSAGE_BYTES, Intake
 from server.translation.bulk import BulkText
+from server.translation.memory import MemoryBudget
 from server.translation.running_calls import RunningCalls
-from server.translation.translator import Translator
 
 _CALL_BYTES = 2 * MAX_MESSAGE_BYTES  # of a call that waits: the longest message, as it came and parsed
 
@@ -20,14 +20,16 @@ class BulkHandler:
     """Handles calls of `TranslateBulk`.
 
     Args:
-        translator: accepts texts.
+        api: answers messages.
         intake: reads messages.
+        memory: counts the memory of all requests.
         running: says when the server shuts down.
     """
 
-    def __init__(self, translator: Translator, intake: Intake, running: RunningCalls) -> None:
-        self._translator = translator
+    def __init__(self, api: Api, intake: Intake, memory: MemoryBudget, running: RunningCalls) -> None:
+        self._api = api
         self._intake = intake
+        self._memory = memory
         self._running = running
 
     async def handle(self, _: Any, context: Any) -> AsyncIterator[bytes]:
@@ -36,12 +38,12 @@ class BulkHandler:
         Raises:
             TranslationError: the call ends, see `Bulk.answers`.
         """
-        with self._translator.memory.hold(_CALL_BYTES):
+        with self._memory.hold(_CALL_BYTES):
             first = parse(pb.TranslateBulkRequest, await self._intake.read(context))
             if first.WhichOneof("part") != "options":
                 raise InvalidRequest("options", "must be set in the first message of a call")
             seconds = context.time_remaining()
-            answers = translate_bulk(self._translator, self._running, first.options, self._texts(context), seconds)
+            answers = self._api.translate_bulk(first.options, self._texts(context), self._running, seconds)
             async with contextlib.aclosing(answers):
                 async for answer in answers:
                     yield answer.SerializeToString()

@@ -43,7 +43,7 @@ class TranslationService:
         self._memory = translator.memory
         self._running = running
         self._count_refusal = translator.metrics.count_refusal
-        self._bulk = BulkHandler(translator, intake, running)
+        self._bulk = BulkHandler(self._api, intake, translator.memory, running)
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
         """Returns the handlers that a gRPC server registers."""

@@ -246,8 +246,9 @@ class _Step:
             self._binding.bind_input(name, *first_rows)
             for output in sessions.cache_outputs[name]:
                 self._binding.bind_output(output, *first_rows)
-        totals = {name.partition("_")[0]: cache.shape()[2:3] for name, cache in caches.items()}  # states have no use
-        self._binding.bind_cpu_input("self_total", np.array(totals["self"], np.int32))  # of it
+        # By the kind of cache; that of states is not used.
+        totals = {name.partition("_")[0]: cache.shape()[2:3] for name, cache in caches.items()}
+        self._binding.bind_cpu_input("self_total", np.array(totals["self"], np.int32))
         self._binding.bind_cpu_input("source_total", np.array(totals["cross"], np.int32))
         self._binding.bind_cpu_input("top_k", np.array([top_k], np.int64))
         self._binding.bind_cpu_input("with_log_probs", np.array([True]))

@@ -5,7 +5,7 @@ To an engine it is a decoder whose first step is the last. Of each row it keeps 
 
 import threading
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -31,14 +31,12 @@ class OnePassRunner:
 
     Attributes:
         dimensions: of the manifest.
-        has_host_caches: False: it has none.
 
     Raises:
         BundleError: a file is not what the manifest says, the graph does not load, or its tensors are others.
         SettingsError: ONNX Runtime cannot use the processor.
     """
 
-    has_host_caches: ClassVar[Literal[False]] = False
     entry_interval = 1
 
     def __init__(

@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -39,14 +39,12 @@ class HostRunner:
     Attributes:
         sessions: of that variant.
         dimensions: of the manifest.
-        has_host_caches: True.
         entry_interval: 1.
 
     Raises:
         BundleError: the shortlist does not fit.
     """
 
-    has_host_caches: ClassVar[Literal[True]] = True
     entry_interval = 1
 
     def __init__(self, bundle: Bundle, variant: str, sessions: Sessions) -> None:
@@ -128,11 +126,9 @@ class DeviceRunner:
     Attributes:
         sessions: of the variant.
         dimensions: of the manifest.
-        has_host_caches: False.
         entry_interval: see `Runner`.
     """
 
-    has_host_caches: ClassVar[Literal[False]] = False
     entry_interval = _ENTRY_INTERVAL
 
     def __init__(self, bundle: Bundle, device: str, sessions: Sessions, max_encode_tokens: int) -> None:

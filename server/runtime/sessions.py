@@ -70,7 +70,7 @@ class Sessions:
         device: "cpu" or "cuda".
         num_threads: that ONNX Runtime may use within one call.
         num_threads_alone: the same for the steps of a lane that is alone at work.
-        lend: the weights, of which sessions are to have no copies; None for them to have.
+        lend: lends the weights to all sessions; None gives each session a copy of its own, which is faster.
         arena_bytes: of device memory that encoder and step may take, with their weights; 0 for no bound.
 
     Attributes:

@@ -55,7 +55,8 @@ class TranslatedSentence:
             log-probability; the latter may have one more, of eos. Empty unless the request asks for tokens or
             confidence.
         tree: what the search has kept, with each node's text as in `Token`; empty unless the request asks for it.
-        confidence: of the best candidate, 0 to 1; None unless the model says, and the request asks for tokens or it.
+        confidence: of the best candidate, 0 to 1; None unless the bundle says how to tell it, and the request asks for
+            it or for tokens.
     """
 
     source: SourceSentence
@@ -101,7 +102,7 @@ class TranslatedSentence:
         terms = source.find_terms(restored[0])
         translated, best = cls(source, candidates, result.timings, kept, terms), result.hypotheses[0]
         if best.log_probs:
-            num_given = len(source.prefix.ids) if source.prefix else 0  # of which the model is not sure or unsure
+            num_given = len(source.prefix.ids) if source.prefix else 0  # the caller chose these, not the model
             translated = replace(
                 translated,
                 pieces=tuple(tokenizer.spell_target(best.ids)),
@@ -243,7 +244,7 @@ class TextAnswer:
         return sum(weight * score for weight, score in weighted) / num_tokens if weighted else 0.0
 
     def num_alternatives(self, most: int) -> int:
-        """Returns how many alternatives its sentence with the most has, at most so many, at least 1."""
+        """Returns how many candidates the sentence with the most candidates has, 1 to `most`."""
         return min(most, max((len(each.candidates) for each in self.sentences.values()), default=1))
 
     @property

@@ -8,7 +8,7 @@ from server.text.source import SourceSentence
 from server.translation.job import Job
 from server.translation.submission import FEW_SENTENCES, Place
 
-_FEW_WITH_WORDS = 4  # sentences whose words are looked for on the event loop's thread: of one hostile one for 20 ms
+_FEW_WITH_WORDS = 4  # sentences whose words are looked for on the event loop's thread; a hostile one takes 20 ms
 
 _T = TypeVar("_T")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from server.bundle.codes import language_of
+from server.bundle.codes import few_of, language_of
 from server.errors import InvalidRequest
 from server.text.detector import DETECTOR_BYTES, MAX_CHARACTERS, Detector, is_installed
 from server.threads import SPLITTER_NICENESS, be_nice
@@ -97,8 +97,7 @@ def _labels(detector: Detector, codes: tuple[str, ...]) -> Mapping[str, str]:
         else:
             unknown.append(code)
     if unknown:
-        more = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
-        named = ", ".join(unknown[:_MOST_NAMED]) + more
+        named = few_of(unknown, _MOST_NAMED)
         raise InvalidRequest("source_language_code", f"is required: {named} cannot be told by detection")
     return labels
 

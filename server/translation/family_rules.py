@@ -12,10 +12,9 @@ from server.decoding.options import DecodingOptions
 from server.errors import InvalidRequest
 from server.text.formality import Formality
 from server.translation.request import DecodingRequest, TranslationRequest
-from server.translation.rules import check_range
+from server.translation.rules import LEAST_RATIO, check_range
 
 _OF_ONE_PASS = ("beam_size", "num_hypotheses", "with_scores", "exact_tokens", "ratio")  # options that it obeys
-_LEAST_RATIO = 0.01  # of target tokens to source tokens
 
 
 def check_family(
@@ -25,7 +24,7 @@ def check_family(
 
     Args:
         request: as the client gave it.
-        options: what `check_decoding` made of it.
+        options: what `decoding_options` made of it.
         defaults: for what a request leaves open.
         manifest: of the model.
 
@@ -51,8 +50,8 @@ def _check_length(options: DecodingOptions, manifest: Manifest) -> None:
     if options.exact_tokens is not None:
         check_range("decoding.exact_tokens", options.exact_tokens, 1, manifest.limits.max_target_tokens, " tokens")
     most = max_length_ratio(manifest)
-    if options.ratio is not None and not _LEAST_RATIO <= options.ratio <= most:
-        message = f"must be a number from {_LEAST_RATIO:g} to {most:g}, not {options.ratio:g}"
+    if options.ratio is not None and not LEAST_RATIO <= options.ratio <= most:
+        message = f"must be a number from {LEAST_RATIO:g} to {most:g}, not {options.ratio:g}"
         raise InvalidRequest("decoding.ratio", message)
     if options.num_hypotheses > 1 and (options.exact_tokens is not None or options.ratio is not None):
         message = f"must be 1 with a length, not {options.num_hypotheses}"

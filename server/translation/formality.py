@@ -7,7 +7,7 @@ from server.errors import InvalidRequest
 from server.text.formality import Formality, unwanted_words
 
 
-def check_formality(
+def formality_bans(
     formality: Formality | None, options: DecodingOptions, tokenizer: Tokenizer, pair: LanguagePair, *, is_only: bool
 ) -> tuple[tuple[Ids, ...], tuple[Ids, ...]]:
     """Returns the tokens that no sentence has for a formality, and those that none has which speaks to its reader.

@@ -15,25 +15,19 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from server.decoding.result import Result
-from server.engine.flow import ANYONE, Flow
+from server.decoding.result import FinishReason, Result
+from server.engine.flow import Flow
 from server.errors import TranslationError
+from server.models.model import Model
+from server.telemetry.tracing import current_trace
 from server.text.masked import Restored
 from server.text.source import SourceSentence
 from server.translation.answer import TextAnswer, TranslatedSentence, raise_if_all_failed
 from server.translation.legs import Leg
 from server.translation.mailbox import Doorbell, Mailbox
-from server.translation.observation import observe
 from server.translation.relay import Relay
 from server.translation.restoring import restore
-from server.translation.submission import (
-    Place,
-    Submitted,
-    cancel,
-    pause_after,
-    sentences_of,
-    submit_first,
-)
+from server.translation.submission import Place, Submitted, cancel, pause_after, sentences_of
 
 _SENTENCES_PER_WAKE = 8  # if neither the caller nor a second engine waits for the first ones
 
@@ -41,10 +35,15 @@ _SENTENCES_PER_WAKE = 8  # if neither the caller nor a second engine waits for t
 class Job:
     """A running request. `completions` fills its answers. Leaving its `with` block cancels the sentences that are left.
 
-    `start_job` makes it.
+    Args:
+        answers: one for each text, with its legs.
+        parts: the sentences of their first legs, from `submit_first`.
+        deadline: instant of `time.monotonic`.
+        arrived: instant of the request's arrival, of the same clock.
+        doorbell: wakes the event loop.
 
     Attributes:
-        answers: one for each text.
+        answers: as given.
         routes: the legs of each route that a text has, every route once.
         num_hypotheses: as the request asked.
         growing: the unfinished sentences, by their futures; None unless a dict is put there before `completions`.
@@ -92,7 +91,7 @@ class Job:
         futures = [part.future for part in self._parts]
         futures += itertools.chain.from_iterable(self._second.values())
         self._parts, self._second = [], {}
-        cancel(futures, 0)
+        cancel(futures)
         self.held.__exit__(kind, error, trace)
 
     async def finish(self) -> None:
@@ -184,8 +183,8 @@ class Job:
         answer.error = error
         bounds = Place(text, 0), Place(text + 1, 0)
         first, end = (bisect_left(self._parts, bound, key=lambda part: part.place) for bound in bounds)
-        cancel([part.future for part in self._parts[first:end]], 0)
-        cancel(self._second.get(text, []), 0)
+        cancel([part.future for part in self._parts[first:end]])
+        cancel(self._second.get(text, []))
 
     def _pass_on(self, answer: TextAnswer, place: Place, sentence: TranslatedSentence) -> bool:
         """Submits a sentence to its second leg. Returns whether it is complete at once: all of it was copied."""
@@ -231,7 +230,7 @@ class Job:
             if part.source.num_missing(restored[0]) >= part.source.num_missing(before[0]):  # it was in vain
                 part, result, restored = last, last_result, before
         sentence = TranslatedSentence.decoded(part.source, result, restored, tokenizer, leg.model.manifest.confidence)
-        observe(leg.model, result, restored[0], sentence)
+        _observe(leg.model, result, restored[0], sentence)
         return sentence
 
     def _ask_again(self, leg: Leg, part: Submitted, restored: Restored, result: Result) -> bool:
@@ -250,21 +249,19 @@ class Job:
         return True
 
 
-async def start_job(
-    answers: Sequence[TextAnswer], deadline: float, arrived: float, doorbell: Doorbell, flow: Flow = ANYONE
-) -> Job:
-    """Submits the sentences of a request to the engines of their first legs, on another thread if that takes long.
-
-    Args:
-        answers: one for each text, with its legs. A text that has failed already is not submitted.
-        deadline: instant of `time.monotonic`.
-        arrived: instant of the request's arrival, of the same clock.
-        doorbell: wakes the event loop.
-        flow: the flow of the request.
-
-    Raises:
-        Overloaded: a queue is at a limit.
-        NotServing: an engine has stopped.
-    """
-    parts = await submit_first(answers, deadline, flow)
-    return Job(answers, parts, deadline, arrived, flow, doorbell)
+def _observe(model: Model, result: Result, restored: Restored, sentence: TranslatedSentence) -> None:
+    """Tells the metrics and the trace of a sentence, whose best hypothesis is restored."""
+    source, best, metrics = sentence.source, result.hypotheses[0], model.metrics.translations
+    metrics.observe(
+        source.num_tokens,
+        model.tokenizer.num_unknown(source.source_ids or ()),
+        best.ids,
+        result.timings.decode_seconds,
+        is_truncated=best.finish_reason is FinishReason.LENGTH,
+        is_looped=best.finish_reason is FinishReason.REPETITION,
+    )
+    timings = result.timings
+    current_trace.get().add_sentence(timings.queue_seconds, timings.encode_seconds, timings.decode_seconds)
+    metrics.count_kept(kept.placement.value for kept in restored.parts)
+    metrics.count_terms(used.span is not None for used in sentence.terms)
+    metrics.garbled_total.inc(restored.is_garbled)

@@ -21,23 +21,24 @@ from server.text.own_parts import own_parts
 from server.text.source import SourceSentence
 from server.text.splitter import SplitRules
 from server.translation.family_rules import check_family, check_output, obeyed_formality
-from server.translation.formality import check_formality
+from server.translation.formality import formality_bans
 from server.translation.languages import choose_languages
 from server.translation.leg_glossary import choose_glossary
 from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
 from server.translation.routes import PlannedLeg
 from server.translation.rules import (
     check_alignment,
-    check_decoding,
-    check_steering,
+    decoding_options,
+    with_phrases,
     with_wishes,
 )
 from server.translation.search_terms import TERMS_BEAM_SIZE, find_agreeing, find_replaced, terms_of
-from server.translation.type_rules import check_mime_type
+from server.translation.type_rules import choose_reader
 
 _BEAM_SIZE = 4  # for a model that names none
-# Times the tokens of a translation that lacks terms, which one with them may have, beside the terms. Half more than it
-# has is enough for other words round them; twice that, and a search that does not find their place goes on and on.
+# A translation with its terms may have so many times the tokens of the one that lacks them, and the terms besides.
+# Half more is enough for other words round the terms. Twice that, and a search that does not find their place goes on
+# and on.
 _MORE_TOKENS = 1.5
 
 
@@ -52,7 +53,7 @@ class Leg:
         read: reads texts that have markup; None for plain texts.
         text: how the caller wants texts read.
         glossary: of the caller; None without one.
-        to_reader: tokens that sentences do not have which may speak to their reader. See `server.text.formality`.
+        to_reader: tokens that no translation has of a sentence that may speak to its reader (`server.text.formality`).
         has_prefixes: whether translations begin as the request says; marks round words then stand where it says.
         spared_seconds: the part of the request's time that this leg leaves to the next one.
     """
@@ -182,10 +183,10 @@ def borrow_legs(
     decoding, (*before, last) = request.decoding, planned
     firsts = [_of_model(decoding.passed_on(), each, models, beam_size) for each in before]
     model, pair, options = _of_model(decoding, last, models, beam_size)
-    read = check_mime_type(request, options.num_hypotheses)
+    read = choose_reader(request, options.num_hypotheses)
     glossary = choose_glossary(request, model, options, pair, firsts[0][1] if firsts else pair)
     formality = obeyed_formality(request.formality, model.manifest)
-    always, to_reader = check_formality(formality, options, model.tokenizer, pair, is_only=not before)
+    always, to_reader = formality_bans(formality, options, model.tokenizer, pair, is_only=not before)
     if always:
         options = replace(options, suppressed=options.suppressed + always)
     if firsts:
@@ -218,7 +219,7 @@ def _of_model(
     if model.manifest is not planned.manifest:  # another version, or loaded again since: the borrowed model decides
         pair = choose_languages(model.manifest, planned.source, planned.target)
     defaults = _default_options(model.manifest, pair, beam_size)
-    options = check_decoding(
+    options = decoding_options(
         decoding,
         defaults,
         model.manifest.limits,
@@ -226,7 +227,7 @@ def _of_model(
         least_tokens=1 + model.manifest.search.forced_eos,
     )
     check_family(decoding, options, defaults, model.manifest)
-    options = check_steering(options, decoding.suppress, model.tokenizer, model.manifest.name)
+    options = with_phrases(options, decoding.suppress, model.tokenizer, model.manifest.name)
     if options.coverage_penalty > 0:
         check_alignment(model.manifest.alignment, "decoding.coverage_penalty", "0")
     return model, pair, options

@@ -10,10 +10,7 @@ from server.translation.family_rules import check_scoring
 from server.translation.legs import Leg
 from server.translation.request import TranslationRequest
 from server.translation.routes import Routes, TextRoute
-
-# Of a text, for each token that it may have. SentencePiece's pieces have at most 16 by default. Half of that refuses
-# sentences that fit; twice that encodes texts that cannot fit for longer before they are refused.
-_CHARACTERS_PER_TOKEN = 16
+from server.translation.rules import check_characters
 
 
 def direct_routes(table: Routes, request: TranslationRequest) -> list[TextRoute]:
@@ -68,8 +65,7 @@ def _encode_pair(field: str, source: str, target: str, leg: Leg) -> SourceSenten
     rules, limits = leg.split_rules, leg.model.manifest.limits
     most_target = limits.max_target_tokens - len(leg.pair.target_prefix)
     for side, text, most in (("source", source, rules.max_tokens), ("target", target, most_target)):
-        if len(text) > (characters := most * _CHARACTERS_PER_TOKEN):
-            raise InvalidRequest(f"{field}.{side}", f"must be at most {characters} characters, not {len(text)}")
+        check_characters(f"{field}.{side}", text, most)
     source_ids = rules.encode(source)
     if not rules.num_added < len(source_ids) <= rules.max_tokens:
         least, number = rules.num_added + 1, len(source_ids)

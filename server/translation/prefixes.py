@@ -16,10 +16,8 @@ from server.text.source import Given, SplitText
 from server.text.splitter import IsOver, Splitter
 from server.translation.legs import Leg
 from server.translation.request import TranslationRequest
+from server.translation.rules import check_characters
 
-# Of a prefix, for each token that it may have. SentencePiece's pieces have at most 16 by default. Half of that refuses
-# prefixes that fit; twice that encodes those that cannot fit for longer before they are refused.
-_CHARACTERS_PER_TOKEN = 16
 _LOST = Placement.BY_POSITION
 _SEAM = (
     "\u2060"  # between a prefix and the rest of a translation: no letter, no blank, and not what any prefix ends with
@@ -66,8 +64,7 @@ def _with_prefix(field: str, text: SplitText, prefix: str, leg: Leg) -> SplitTex
     options = leg.options
     most = options.max_output_tokens or leg.model.manifest.limits.max_target_tokens - len(options.forced_prefix)
     most = max(0, most - BEHIND_PREFIX)
-    if len(prefix) > (characters := most * _CHARACTERS_PER_TOKEN):
-        raise InvalidRequest(field, f"must be at most {characters} characters, not {len(prefix)}")
+    check_characters(field, prefix, most)
     sentences = list(text.sentences)
     first = next((number for number, each in enumerate(sentences) if each.source_ids is not None), None)
     if first is None:

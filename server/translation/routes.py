@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from server.bundle.codes import few_of
 from server.bundle.languages import LanguagePair
 from server.bundle.manifest import Manifest
 from server.errors import InvalidRequest, ModelNotFound
@@ -158,10 +159,8 @@ class Routes:
             if each.name == name:
                 return each
         names = [each.name for each in self.manifests]
-        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         verb = "is" if len(names) == 1 else "are"
-        served = ", ".join(names[:_MOST_NAMED])
-        raise ModelNotFound(f"model: {shown(name)} is not served here; {served}{more} {verb}")
+        raise ModelNotFound(f"model: {shown(name)} is not served here; {few_of(names, _MOST_NAMED)} {verb}")
 
     def _having(self, target: str) -> list[Manifest]:
         """Returns the models that have the target. Raises InvalidRequest if none has it."""

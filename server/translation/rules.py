@@ -27,8 +27,11 @@ MAX_KEY_CHARACTERS = 256
 # 8 are refused. Twice as much has no use: nobody looks at so many.
 MAX_SEARCH_NODES = 65_536
 MAX_PHRASES, MAX_PHRASE_CHARACTERS = 100, 100
+LEAST_RATIO = 0.01  # of target tokens to source tokens
+# Of a text, for each token that it may have: SentencePiece's pieces have at most 16 by default. Half of that refuses
+# texts that fit; twice that encodes those that cannot fit for longer before they are refused.
+_CHARACTERS_PER_TOKEN = 16
 _MAX_FACTOR = 10.0  # of a penalty for repetition, and of patience
-_LEAST_RATIO = 0.01  # of target tokens to source tokens
 _MAX_BIAS = 0.999
 _MAX_NGRAM_SIZE = 100
 _LEAST_TEMPERATURE, _MAX_TEMPERATURE = 0.01, 100.0
@@ -61,7 +64,7 @@ def check_priority(priority: Priority, tenant: Tenant) -> None:
         raise PermissionDenied(f"priority: {priority.name} is better than tenant {tenant.name} may ask for, {best}")
 
 
-def check_decoding(
+def decoding_options(
     request: DecodingRequest,
     defaults: DecodingOptions,
     limits: Limits,
@@ -104,7 +107,7 @@ def check_decoding(
     most_tokens = options.max_output_tokens or limits.max_target_tokens - len(options.forced_prefix)
     check_range("decoding.min_output_tokens", options.min_output_tokens, 0, most_tokens - 1, " tokens")
     if options.sampling is not None:
-        options = _check_sampling(request, options)
+        options = _with_sampling(request, options)
     if options.return_alternatives:
         _check_alternatives(options)
     if options.use_shortlist and not has_shortlist:
@@ -116,8 +119,8 @@ def _check_new_numbers(options: DecodingOptions) -> None:
     """Checks numbers of lengths, prefixes and coverage. Raises InvalidRequest."""
     _check_number("decoding.min_length_ratio", options.min_length_ratio, 0, _MAX_FACTOR)
     most = options.max_length_ratio
-    if most is not None and not max(_LEAST_RATIO, options.min_length_ratio) <= most <= _MAX_FACTOR:
-        least = max(_LEAST_RATIO, options.min_length_ratio)
+    if most is not None and not max(LEAST_RATIO, options.min_length_ratio) <= most <= _MAX_FACTOR:
+        least = max(LEAST_RATIO, options.min_length_ratio)
         message = f"must be a number from {least:g} (or min_length_ratio) to {_MAX_FACTOR:g}, not {most:g}"
         raise InvalidRequest("decoding.max_length_ratio", message)
     _check_number("decoding.coverage_penalty", options.coverage_penalty, 0, _MAX_FACTOR)
@@ -138,7 +141,7 @@ def _check_alternatives(options: DecodingOptions) -> None:
             raise InvalidRequest("decoding.return_alternatives", f"must be false with decoding.{name}")
 
 
-def _check_sampling(request: DecodingRequest, options: DecodingOptions) -> DecodingOptions:
+def _with_sampling(request: DecodingRequest, options: DecodingOptions) -> DecodingOptions:
     """Returns the options with a beam for each sample. Raises InvalidRequest."""
     sampling = options.sampling
     assert sampling is not None, "it samples"
@@ -150,9 +153,7 @@ def _check_sampling(request: DecodingRequest, options: DecodingOptions) -> Decod
     return dataclasses.replace(options, beam_size=options.num_hypotheses)
 
 
-def check_steering(
-    options: DecodingOptions, phrases: Sequence[str], tokenizer: Tokenizer, name: str
-) -> DecodingOptions:
+def with_phrases(options: DecodingOptions, phrases: Sequence[str], tokenizer: Tokenizer, name: str) -> DecodingOptions:
     """Returns the options with the phrases that no translation has.
 
     Args:
@@ -229,16 +230,13 @@ def check_scores(options: DecodingOptions, *, with_search: bool = False) -> None
         raise InvalidRequest("decoding.with_scores", message)
 
 
-def check_search(beam_size: int, source_tokens: Sequence[int], max_output_tokens: int | None) -> int:
-    """Checks that the trees of all searches are not too large together.
+def count_search_nodes(beam_size: int, source_tokens: Sequence[int], max_output_tokens: int | None) -> int:
+    """Returns how many nodes the trees of all searches may have together at most.
 
     Args:
         beam_size: of the searches.
         source_tokens: of each sentence.
         max_output_tokens: as the request has it; None if it has none.
-
-    Returns:
-        The most nodes that the trees may have.
 
     Raises:
         InvalidRequest: they may have more than `MAX_SEARCH_NODES`.
@@ -262,12 +260,19 @@ def check_range(field: str, value: int, low: int, high: int, unit: str = "") -> 
         raise InvalidRequest(field, f"must be from {low} to {high}{unit}, not {value}")
 
 
+def check_characters(field: str, text: str, max_tokens: int) -> None:
+    """Checks that a text that may have so many tokens is not too long for them. Raises InvalidRequest."""
+    most = max_tokens * _CHARACTERS_PER_TOKEN
+    if len(text) > most:
+        raise InvalidRequest(field, f"must be at most {most} characters, not {len(text)}")
+
+
 def shown(value: str) -> str:
     """Returns what an error may show of a client's value: a short plain name as it is, of other values the length."""
     return value if _PLAIN_NAME.fullmatch(value) else f"a value of {len(value)} characters"
 
 
-def check_scripts(field: str, split: SplitText, masker: Masker) -> SplitText:
+def with_known_scripts(field: str, split: SplitText, masker: Masker) -> SplitText:
     """Returns the split text, or an error if a sentence is in a script that the model does not know."""
     for number, sentence in enumerate(split.sentences):
         is_copied = sentence.source_ids is None and sentence.written is None

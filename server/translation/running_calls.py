@@ -45,11 +45,6 @@ class RunningCalls:
         """The seconds for which no call has run; infinite if none has ever run."""
         return 0.0 if self._num_running else self._clock() - self._last_end
 
-    @property
-    def is_refusing(self) -> bool:
-        """Whether `refuse` has been called."""
-        return self._is_refusing
-
     def refuse(self) -> None:
         """Refuses all further calls."""
         self._is_refusing = True

@@ -19,8 +19,8 @@ from server.text.source import SourceSentence
 from server.text.term_table import normal
 
 TERMS_BEAM_SIZE = 6  # at least; with 4, sentences lose 0.3 chrF; with 8, they take longer and gain nothing
-# Words before the first one that a term replaces that may change with it, such as its article. With 2, and with
-# all, sentences of one set lose 0.3 chrF; with all, the search also takes longer.
+# So many words before the first replaced one may change with it, such as its article. With 2, and with all, sentences
+# of one set lose 0.3 chrF; with all, the search also takes longer.
 _WORDS_BEFORE = 3
 
 # Translations that differ in the words before terms. Half, and of two terms with two cases each some pairs of cases are
@@ -113,7 +113,7 @@ def find_agreeing(
 ) -> tuple[Form, ...]:
     """Returns what a translation may be, with eos, for the words before its terms to agree with these.
 
-    That goes for terms that the first translation lacked: before others stands what the network has chosen for them.
+    Only terms that the first translation lacked count: the network itself has chosen the words before the others.
 
     Nothing is returned if it is as it should be, or if that is not known.
 

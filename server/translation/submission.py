@@ -54,7 +54,15 @@ class Submitted(NamedTuple):
 async def submit_first(answers: Sequence[TextAnswer], deadline: float, flow: Flow) -> list[Submitted]:
     """Submits the sentences of a request to the engines of their first legs, and returns them in reading order.
 
-    Args and errors: see `server.translation.job.start_job`.
+    Many sentences are submitted on another thread.
+
+    Args:
+        answers: one for each text, with its legs. A text that has failed already is not submitted.
+        deadline: instant of `time.monotonic`.
+
+    Raises:
+        Overloaded: a queue is at a limit.
+        NotServing: an engine has stopped.
     """
     of_legs: dict[tuple[int, int], tuple[Leg, DecodingOptions, list[tuple[Place, SourceSentence]]]] = {}
     for place, sentence in sentences_of(answers, are_copied=False):
@@ -69,7 +77,7 @@ async def submit_first(answers: Sequence[TextAnswer], deadline: float, flow: Flo
             futures = await submit(leg, sources, options, deadline, flow, targets)
             parts += [Submitted(*sentence, future) for sentence, future in zip(own, futures, strict=True)]
     except BaseException:
-        cancel([part.future for part in parts], 0)
+        cancel([part.future for part in parts])
         raise
     parts.sort(key=lambda part: part.place)
     return parts
@@ -120,11 +128,14 @@ def _submit_given(
 
 def _cancel_submitted(submitting: "asyncio.Future[list[Future[Result]]]") -> None:
     if not submitting.cancelled() and submitting.exception() is None:
-        cancel(submitting.result(), 0)
+        cancel(submitting.result())
 
 
-def cancel(futures: Sequence[Future[Result]], start: int) -> None:
-    """Cancels the futures that are not done. If there are many, most are cancelled in the event loop's next turns."""
+def cancel(futures: Sequence[Future[Result]], start: int = 0) -> None:
+    """Cancels the futures that are not done, from an index on.
+
+    If there are many, most are cancelled in the event loop's next turns.
+    """
     end = start + FEW_SENTENCES
     for future in futures[start:end]:
         future.cancel()

@@ -43,7 +43,7 @@ class TextGroup:
     def check_room(self, deadline: float, flow: Flow) -> None:
         """Asks the engines of the legs, the last leg first, whether they have room.
 
-        The first leg leaves the second one the time that it takes at best.
+        Of two legs it replaces the first one in `legs`: that leaves the second one the time that this takes at best.
 
         Args:
             deadline: instant of `time.monotonic`.

@@ -22,7 +22,7 @@ from server.text.source import SplitText
 from server.text.splitter import Splitter
 from server.translation.answer import TextAnswer, raise_if_all_failed
 from server.translation.detection import HINT, DetectedLanguage, LanguageDetection
-from server.translation.job import Job, start_job
+from server.translation.job import Job
 from server.translation.mailbox import Doorbell
 from server.translation.memory import MemoryBudget, sentences_need
 from server.translation.pairs import direct_routes, encode_pairs
@@ -33,11 +33,12 @@ from server.translation.routes import Routes, TextRoute, choose_routes
 from server.translation.rules import (
     check_answer,
     check_priority,
-    check_scripts,
-    check_search,
     check_texts,
     check_traffic_key,
+    count_search_nodes,
+    with_known_scripts,
 )
+from server.translation.submission import submit_first
 from server.translation.text_groups import TextGroup, group_texts
 from server.translation.type_rules import check_partial_text, check_type
 
@@ -212,21 +213,21 @@ class Translator:
                 for each in sentences
                 if each.source_ids is not None
             ]
-            num_nodes = check_search(width, lengths, request.decoding.max_output_tokens)
+            num_nodes = count_search_nodes(width, lengths, request.decoding.max_output_tokens)
         if time.monotonic() >= deadline:
             raise DeadlineExceeded("the time was over before the translation could start")
-        num_stays = sum(len(answer.split.sentences) * len(answer.legs) for answer in answers)
+        num_sentences = sum(len(answer.split.sentences) * len(answer.legs) for answer in answers)  # on each leg
         num_marks = sum(len(sentence.markup.marks) for sentence in sentences if sentence.markup is not None)
-        need = sentences_need(num_stays, options.num_hypotheses, num_marks, num_nodes)
+        need = sentences_need(num_sentences, options.num_hypotheses, num_marks, num_nodes)
         held.enter_context(self.memory.hold(need, is_more=True))
         request.tenant.charge(cost)
         try:
-            job = await start_job(answers, deadline, request.arrived, self._doorbell, flow)
+            parts = await submit_first(answers, deadline, flow)
         except TranslationError:  # a caller who leaves meanwhile pays: the work was asked for
             request.tenant.give_back(cost)
             raise
         self.metrics.tenant_cost_seconds_total.labels(request.tenant.name).inc(cost)
-        return job
+        return Job(answers, parts, deadline, request.arrived, flow, self._doorbell)
 
     async def _split(
         self, request: TranslationRequest, routes: Sequence[TextRoute], groups: Sequence[TextGroup], deadline: float
@@ -242,7 +243,7 @@ class Translator:
         split = await self._splitter.split(texts, rules, deadline)
         if request.text.refuse_unknown_scripts:
             masked = enumerate(zip(split, rules, strict=True))
-            split = [check_scripts(f"contents[{index}]", text, own.masker) for index, (text, own) in masked]
+            split = [with_known_scripts(f"contents[{index}]", text, own.masker) for index, (text, own) in masked]
         if request.target_prefixes:
             first = [of_text.get(index, groups[0]).legs[0] for index in range(len(texts))]
             split = await add_prefixes(split, request.target_prefixes, first, self._splitter, deadline)

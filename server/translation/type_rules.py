@@ -15,7 +15,7 @@ def check_type(mime_type: str) -> None:
         raise InvalidRequest("mime_type", f"must be one of text/plain, {', '.join(TYPES)}, not {shown(mime_type)}")
 
 
-def check_mime_type(request: TranslationRequest, num_hypotheses: int) -> Read | None:
+def choose_reader(request: TranslationRequest, num_hypotheses: int) -> Read | None:
     """Returns what reads the texts of a request, None for plain ones.
 
     Tags are placed in one translation alone, and positions of words would not be those of a text with tags.

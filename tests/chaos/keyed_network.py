@@ -84,7 +84,6 @@ class KeyedRunner:
         row_seconds: that each row of it takes besides.
     """
 
-    has_host_caches = False
     entry_interval = 1
 
     def __init__(self, function: KeyedFunction, step_seconds: float = 0.0, row_seconds: float = 0.0) -> None:

@@ -28,7 +28,7 @@ def main(spec: dict[str, Any], flags: list[str]) -> int:
     if not spec["sees_hangs"]:
         supervisor._HANG_SECONDS = math.inf
 
-    def open_network(bundle: Bundle, variant: str, settings: Settings, share: Share | None = None) -> Any:
+    def open_network(bundle: Bundle, variant: str, settings: Settings, share: Share = loading._ALONE) -> Any:
         runner: Any
         if spec["step_seconds"] is None:
             runner = open_real(bundle, variant, settings, share)

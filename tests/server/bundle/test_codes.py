@@ -1,6 +1,6 @@
 import pytest
 
-from server.bundle.codes import CodeTable, _parse, canonical_code, language_of
+from server.bundle.codes import CodeTable, _parse, canonical_code, few_of, language_of
 
 MANY = [
     *("af", "ar", "arz", "bs", "ckb", "de", "en", "fa", "fr", "hr", "ku"),
@@ -126,3 +126,7 @@ def test_the_language_of_a_code_is_without_script_and_region() -> None:
     codes = ["zh-TW", "deu_Latn", "no", "iw", "yue", "no code"]
 
     assert [language_of(code) for code in codes] == ["zh", "de", "nb", "he", "yue", None]
+
+
+def test_of_many_names_a_few_are_named_and_the_others_counted() -> None:
+    assert [few_of(MANY[:number], 2) for number in (0, 1, 2, 5)] == ["", "af", "af, ar", "af, ar and 3 more"]

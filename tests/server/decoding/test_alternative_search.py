@@ -9,8 +9,7 @@ import pytest
 from server.decoding.alternative_search import AlternativeSearch
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import Hypothesis
-from server.decoding.steered_step import change_step
-from server.decoding.steering import Step, best_of
+from server.decoding.steering import Step, best_of, change_step
 from tests.server.decoding.test_beam_search import BOS, EOS, VOCAB, log_probs_after, run
 
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import FinishReason, Hypothesis
-from server.decoding.steered_step import change_step
-from server.decoding.steering import Step
+from server.decoding.steering import Step, change_step
 
 BOS, EOS = 2, 3
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from server.models.administration import Administration, ModelStatus, VersionState
 from server.models.catalogue import Catalogue
+from server.models.folder import FoundBundle
 from server.models.folder_loader import FolderLoader
 from server.models.folder_watch import watch_folder
+from server.models.proofs import Proofs, Task
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 from tests.server.models.catalogued import borrowed
@@ -43,12 +45,22 @@ class Memory:
         return True
 
 
+class NothingToProve(Proofs):
+    """Finds no fault in any bundle, without a process of its own."""
+
+    def faults_of(self, bundle: FoundBundle) -> list[str]:
+        return []
+
+    async def wait_for(self, task: Task) -> list[str]:
+        return []
+
+
 class Served:
     """A folder that is served and watched: `m` in version 2, and `n`."""
 
     def __init__(self, models: Path, metrics: Metrics) -> None:
         settings = Settings(models=models, variant="cpu-fp32", lanes=1)
-        self.loader = FolderLoader(models, settings, metrics)
+        self.loader = FolderLoader(models, settings, metrics, NothingToProve())
         self.catalogue = Catalogue(metrics.catalogue)
         self.memory = Memory()
         self.administration = Administration(self.catalogue, self.loader, self.memory.reserve)

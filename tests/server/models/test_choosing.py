@@ -7,6 +7,10 @@ from server.models.choosing import can_run, check_packages, choose_variant, idle
 from server.settings.settings import Settings
 
 
+def with_cuda(monkeypatch: pytest.MonkeyPatch, has_cuda: bool) -> None:
+    monkeypatch.setattr("server.models.choosing.can_use_cuda", lambda: has_cuda)
+
+
 @pytest.mark.parametrize(
     ("variant", "device", "has_cuda", "expected"),
     [
@@ -19,34 +23,42 @@ from server.settings.settings import Settings
     ],
 )
 def test_auto_takes_the_fastest_that_the_machine_has(
-    tmp_path: Path, variant: str, device: str, has_cuda: bool, expected: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: str, device: str, has_cuda: bool, expected: str
 ) -> None:
+    with_cuda(monkeypatch, has_cuda)
     for name in ("cpu-int8", "cpu-fp32", "cuda-fp16"):
         (tmp_path / name).mkdir()
     settings = Settings(bundle=tmp_path, variant=variant, device=device)
 
-    assert choose_variant(settings, has_cuda=has_cuda) == expected
+    assert choose_variant(settings) == expected
 
 
-def test_auto_takes_only_what_the_bundle_has(tmp_path: Path) -> None:
+def test_auto_takes_only_what_the_bundle_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_cuda(monkeypatch, True)
     (tmp_path / "cpu-fp32").mkdir()
     settings = Settings(bundle=tmp_path)
 
-    assert choose_variant(settings, has_cuda=True) == "cpu-fp32"
+    assert choose_variant(settings) == "cpu-fp32"
 
 
-def test_auto_of_a_bundle_that_cannot_be_looked_at_is_the_one_that_will_be_missed(tmp_path: Path) -> None:
+def test_auto_of_a_bundle_that_cannot_be_looked_at_is_the_one_that_will_be_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_cuda(monkeypatch, False)
     bundle = tmp_path / ("x" * 300)  # as one that is closed to us is for others than root
     with pytest.raises(OSError, match="File name too long"):
         (bundle / "cpu-int8").is_dir()
 
-    assert choose_variant(Settings(bundle=bundle), has_cuda=False) == "cpu-int8"
+    assert choose_variant(Settings(bundle=bundle)) == "cpu-int8"
 
 
-def test_auto_of_a_bundle_without_any_is_the_one_that_will_be_missed(tmp_path: Path) -> None:
+def test_auto_of_a_bundle_without_any_is_the_one_that_will_be_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_cuda(monkeypatch, False)
     settings = Settings(bundle=tmp_path)
 
-    assert choose_variant(settings, has_cuda=False) == "cpu-int8"
+    assert choose_variant(settings) == "cpu-int8"
 
 
 def test_this_machine_runs_every_variant_for_its_processor() -> None:

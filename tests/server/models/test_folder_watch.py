@@ -17,12 +17,12 @@ from server.models.proofs import Proofs
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 from tests.chaos.hostile_bundles import BUNDLES
-from tests.server.models.administered import Add, until
+from tests.server.models.administered import Add, NothingToProve, until
 from tests.server.models.catalogued import borrowed
 
 
 def loader_of(models: Path, metrics: Metrics) -> FolderLoader:
-    return FolderLoader(models, Settings(models=models, variant="cpu-fp32", lanes=1), metrics)
+    return FolderLoader(models, Settings(models=models, variant="cpu-fp32", lanes=1), metrics, NothingToProve())
 
 
 async def test_what_changes_is_served_while_the_server_runs(
@@ -97,7 +97,7 @@ async def test_a_good_model_is_served_while_one_is_proved_that_never_ends(
     add = Add(models, tiny_bundle.directory)
     add("first")
     settings = Settings(models=models, variant="cpu-fp32", lanes=1)
-    loader, catalogue = FolderLoader(models, settings, metrics, proofs=Proofs()), Catalogue(metrics.catalogue)
+    loader, catalogue = FolderLoader(models, settings, metrics, Proofs()), Catalogue(metrics.catalogue)
     for model in loader.load_all():
         catalogue.put(model)
     del model

@@ -28,16 +28,12 @@ def test_what_pads_a_sentence_does_not_matter(host_runner: HostRunner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variant", "kind", "has_host_caches"),
-    [("cpu-fp32", HostRunner, True), ("cpu-int8", HostRunner, True), ("cuda-fp16", DeviceRunner, False)],
+    ("variant", "kind"), [("cpu-fp32", HostRunner), ("cpu-int8", HostRunner), ("cuda-fp16", DeviceRunner)]
 )
-def test_the_variant_says_whose_memory_the_caches_are_in(
-    tiny_bundle: Bundle, variant: str, kind: type, has_host_caches: bool
-) -> None:
+def test_the_variant_says_whose_memory_the_caches_are_in(tiny_bundle: Bundle, variant: str, kind: type) -> None:
     runner = open_runner(tiny_bundle, variant, "cpu")
 
     assert type(runner) is kind
-    assert runner.has_host_caches is has_host_caches
     assert runner.dimensions == tiny_bundle.manifest.dimensions
 
 

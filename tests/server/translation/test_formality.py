@@ -11,7 +11,7 @@ from server.errors import InvalidRequest
 from server.models.model import Model
 from server.text.formality import Formality
 from server.text.source import SourceSentence
-from server.translation.formality import check_formality
+from server.translation.formality import formality_bans
 from server.translation.legs import Leg
 
 EN_DE, EN_FR = (LanguagePair(source="en", target=target) for target in ("de", "fr"))
@@ -19,7 +19,7 @@ PLAIN = DecodingOptions()
 
 
 def test_the_words_become_tokens(tokenizer: Tokenizer) -> None:
-    always, to_reader = check_formality(Formality.MORE, PLAIN, tokenizer, EN_DE, is_only=True)
+    always, to_reader = formality_bans(Formality.MORE, PLAIN, tokenizer, EN_DE, is_only=True)
 
     assert {"du", "Dein"} <= {tokenizer.decode(ids) for ids in always}
     assert [tokenizer.decode(ids) for ids in to_reader] == ["ihr"]
@@ -27,12 +27,12 @@ def test_the_words_become_tokens(tokenizer: Tokenizer) -> None:
 
 @pytest.mark.parametrize("pair", [EN_DE, EN_FR])
 def test_none_changes_nothing(tokenizer: Tokenizer, pair: LanguagePair) -> None:
-    assert check_formality(None, PLAIN, tokenizer, pair, is_only=False) == ((), ())
+    assert formality_bans(None, PLAIN, tokenizer, pair, is_only=False) == ((), ())
 
 
 @pytest.mark.parametrize(("pair", "is_only"), [(EN_FR, True), (EN_DE, False)])
 def test_a_wish_that_cannot_be_had_changes_nothing(tokenizer: Tokenizer, pair: LanguagePair, is_only: bool) -> None:
-    assert check_formality(Formality.PREFER_LESS, PLAIN, tokenizer, pair, is_only=is_only) == ((), ())
+    assert formality_bans(Formality.PREFER_LESS, PLAIN, tokenizer, pair, is_only=is_only) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_what_cannot_be_had_is_refused(
     tokenizer: Tokenizer, pair: LanguagePair, is_only: bool, options: DecodingOptions, words: str
 ) -> None:
     with pytest.raises(InvalidRequest, match=words):
-        check_formality(Formality.LESS, options, tokenizer, pair, is_only=is_only)
+        formality_bans(Formality.LESS, options, tokenizer, pair, is_only=is_only)
 
 
 def test_a_sentence_that_speaks_of_others_may_have_their_words(model: Model) -> None:

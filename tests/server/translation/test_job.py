@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import time
 import weakref
 from typing import Any
 
@@ -10,17 +9,20 @@ import pytest
 
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
+from server.decoding.result import FinishReason, Hypothesis, Result, Timings
 from server.errors import DeadlineExceeded, EngineFailed, InvalidRequest
 from server.models.model import Model
 from server.telemetry.metrics import Metrics
 from server.telemetry.tracing import CallTrace, current_trace
+from server.text.glossary import Glossary
+from server.text.masked import KeptPart, Placement, Restored
 from server.text.source import SourceSentence, SplitText
-from server.translation.answer import TextAnswer, raise_if_all_failed
-from server.translation.job import Job, start_job
+from server.text.term_table import Term
+from server.translation.answer import TextAnswer, TranslatedSentence, raise_if_all_failed
+from server.translation.job import Job, _observe
 from server.translation.legs import Leg
-from server.translation.mailbox import Doorbell
 from tests.server.echo_engine import EchoEngine
-from tests.server.translation.parts import DOG, STARS
+from tests.server.translation.parts import DOG, STARS, start_job
 
 
 def many_sentences(number: int) -> list[TextAnswer]:
@@ -32,7 +34,7 @@ async def start(model: Model, answers: list[TextAnswer]) -> Job:
     legs = (Leg(model=model, pair=model.manifest.language_pairs[0], options=DecodingOptions()),)
     for answer in answers:
         answer.legs = legs
-    return await start_job(answers, time.monotonic() + 60, time.monotonic(), Doorbell())
+    return await start_job(answers)
 
 
 async def test_an_answered_request_leaves_nothing_to_the_garbage_collector(model: Model, engine: EchoEngine) -> None:
@@ -239,3 +241,24 @@ def test_a_request_has_failed_when_no_text_is_without_an_error() -> None:
     with pytest.raises(InvalidRequest) as caught:
         raise_if_all_failed([one, other])
     assert caught.value is one.error
+
+
+def test_each_fact_of_a_translated_sentence_is_counted(model: Model, metrics: Metrics) -> None:
+    text = "A dog and a cat run."
+    glossary = Glossary([Term(("dog",), ("Hund",)), Term(("cat",), ("Katze",))])
+    source = SourceSentence(text, "", model.tokenizer.encode(text), terms=tuple(glossary.find(text)))
+    result = Result((Hypothesis((5, 6), -1.0, FinishReason.LENGTH, ()),), Timings(decode_seconds=0.5), None)
+    restored = Restored("Ein Hund", (KeptPart("x", Placement.BY_POSITION),), is_garbled=True)
+    sentence = TranslatedSentence.decoded(source, result, [restored], model.tokenizer)
+
+    _observe(model, result, restored, sentence)
+
+    labels = {"model": model.manifest.name, "version": model.manifest.version}
+
+    def counted(name: str, **more: str) -> float | None:
+        return metrics.registry.get_sample_value(f"babelserve_{name}_total", labels | more)
+
+    assert counted("kept_parts", placement="by_position") == 1
+    assert (counted("terms", outcome="applied"), counted("terms", outcome="missed")) == (1, 1)
+    assert counted("garbled_sentences") == 1
+    assert counted("truncated_sentences") == 1

@@ -17,10 +17,10 @@ from server.text.sentences import split_text
 from server.text.source import SplitText
 from server.text.term_table import Term
 from server.translation.answer import TextAnswer
-from server.translation.job import Job, start_job
+from server.translation.job import Job
 from server.translation.legs import Leg
-from server.translation.mailbox import Doorbell
 from tests.server.echo_engine import EchoEngine
+from tests.server.translation.parts import start_job
 
 MASKING = Masking(num_placeholders=8, codes=("%{}",))
 TEXT = "A dog a.txt runs."
@@ -44,8 +44,7 @@ async def start(model: Model, text: str, num_legs: int = 1, seconds: float = 60.
     leg = Leg(model=model, pair=model.manifest.language_pairs[0], options=DecodingOptions())
     rules = leg.split_rules
     split = split_text(text, "en", rules.encode, rules.max_tokens, masker=rules.masker)
-    now = time.monotonic()
-    return await start_job([TextAnswer(split, (leg,) * num_legs)], now + seconds, now, Doorbell())
+    return await start_job([TextAnswer(split, (leg,) * num_legs)], seconds)
 
 
 def lost(model: Model, *carriers: str) -> Callable[[Ids], Ids]:
@@ -192,7 +191,7 @@ async def test_a_search_for_terms_that_finds_none_is_in_vain(model: Model, engin
     texts = iter(["A dog runs.", "A man runs."])
     engine.translates = lambda source: model.tokenizer.encode(next(texts))
 
-    with await start_job(answers, time.monotonic() + 60, time.monotonic(), Doorbell()) as job:
+    with await start_job(answers) as job:
         await job.finish()
 
     assert answers[0].text(0) == "A dog runs."
@@ -204,7 +203,7 @@ async def test_what_agrees_with_a_term_is_taken_as_the_best_translation(model: M
     texts = iter(["Das Tier rennt.", "Das Hund rennt.", "Der Hund rennt."])
     engine.translates = lambda source: model.tokenizer.encode(next(texts))
 
-    with await start_job(answers, time.monotonic() + 60, time.monotonic(), Doorbell()) as job:
+    with await start_job(answers) as job:
         await job.finish()
 
     assert [each.text for each in answers[0].sentences[0].candidates] == ["Der Hund rennt.", "Das Hund rennt"]
@@ -221,7 +220,7 @@ async def test_a_search_for_terms_that_fails_leaves_the_first_translation(
     answers = [with_term(model)]
     engine.fails = lambda _: error if len(engine.options) > 1 else None
 
-    with await start_job(answers, time.monotonic() + 60, time.monotonic(), Doorbell()) as job:
+    with await start_job(answers) as job:
         await job.finish()
 
     assert (answers[0].error, answers[0].text(0)) == (None, "A dog runs.")
@@ -236,7 +235,7 @@ async def test_a_term_is_missed_where_no_second_search_is_taken(model: Model, en
 
     engine.translates = refuse_what_follows
     answers = [with_term(model)]
-    with await start_job(answers, time.monotonic() + 60, time.monotonic(), Doorbell()) as job:
+    with await start_job(answers) as job:
         await job.finish()
 
     assert (answers[0].error, answers[0].text(0)) == (None, "A dog runs.")

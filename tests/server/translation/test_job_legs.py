@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-import time
 
 import pytest
 
@@ -13,11 +12,10 @@ from server.errors import EngineFailed, Overloaded
 from server.models.model import Model
 from server.text.source import SourceSentence, SplitText
 from server.translation.answer import TextAnswer
-from server.translation.job import Job, start_job
+from server.translation.job import Job
 from server.translation.legs import Leg
-from server.translation.mailbox import Doorbell
 from tests.server.echo_engine import EchoEngine
-from tests.server.translation.parts import STARS
+from tests.server.translation.parts import STARS, start_job
 
 SECONDS = 100.0  # far above what this needs
 FIRST_IDS, SECOND_IDS, THIRD_IDS = (5, 3), (6, 3), (7, 3)
@@ -30,9 +28,7 @@ async def start_relay(model: Model, engines: tuple[EchoEngine, EchoEngine], *tex
         Leg(model=dataclasses.replace(model, engine=engine), pair=pair, options=options, spared_seconds=spared)
         for engine, spared in zip(engines, (10.0, 0.0), strict=True)
     )
-    return await start_job(
-        [TextAnswer(text, legs) for text in texts], time.monotonic() + 60, time.monotonic(), Doorbell()
-    )
+    return await start_job([TextAnswer(text, legs) for text in texts])
 
 
 def text_of(tokenizer: Tokenizer, *sentences: str) -> SplitText:
@@ -126,7 +122,7 @@ async def test_texts_of_different_models_go_to_each_its_own(model: Model) -> Non
             strict=True,
         )
     ]
-    with await start_job(answers, time.monotonic() + 60, time.monotonic(), Doorbell()) as job:
+    with await start_job(answers) as job:
         told = [place async for place in job.completions()]
 
     assert sorted(told) == [(0, 0), (1, 0)]
@@ -145,6 +141,6 @@ async def test_when_one_model_has_no_room_what_others_have_taken_is_cancelled(mo
         for each in engines
     ]
     with pytest.raises(Overloaded):
-        await start_job(answers, time.monotonic() + 60, time.monotonic(), Doorbell())
+        await start_job(answers)
 
     assert [future.cancelled() for future in engines[0].futures] == [True]

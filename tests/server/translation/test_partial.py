@@ -1,7 +1,6 @@
 """What unfinished sentences have so far, told over an engine that holds its sentences."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -12,12 +11,12 @@ from server.errors import EngineFailed
 from server.models.model import Model
 from server.text.source import SourceSentence, SplitText
 from server.translation.answer import TextAnswer
-from server.translation.job import Job, start_job
+from server.translation.job import Job
 from server.translation.legs import Leg
-from server.translation.mailbox import Doorbell
 from server.translation.partial import Partial, completions_and_partials
 from server.translation.submission import Place
 from tests.server.echo_engine import EchoEngine
+from tests.server.translation.parts import start_job
 
 _TEXT = "A dog runs in the green park."
 _PATIENCE_SECONDS = 100.0
@@ -29,7 +28,7 @@ async def start(model: Model, tokenizer: Tokenizer, engine: EchoEngine, num_legs
     leg = Leg(model=model, pair=model.manifest.language_pairs[0], options=DecodingOptions(beam_size=1))
     sentence = SourceSentence(_TEXT, " ", tokenizer.encode(_TEXT))
     answer = TextAnswer(SplitText("", (sentence, sentence)), (leg,) * num_legs)
-    return await start_job([answer], time.monotonic() + _PATIENCE_SECONDS, time.monotonic(), Doorbell())
+    return await start_job([answer], _PATIENCE_SECONDS)
 
 
 async def next_of(told: "AsyncIterator[Place | Partial]") -> "Place | Partial":

@@ -15,13 +15,13 @@ from server.translation.rules import (
     check_alignment,
     check_answer,
     check_confidence,
-    check_decoding,
     check_glossary,
     check_priority,
     check_scores,
-    check_search,
     check_texts,
     check_traffic_key,
+    count_search_nodes,
+    decoding_options,
 )
 
 SECRET = "secret text"
@@ -29,7 +29,7 @@ SECRET = "secret text"
 
 def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) -> DecodingOptions:
     """Checks what a request may ask of a server whose default is a beam of 4; the widest is 8."""
-    return check_decoding(
+    return decoding_options(
         DecodingRequest(**fields), DecodingOptions(beam_size=4), manifest.limits, has_shortlist=has_shortlist
     )
 
@@ -123,8 +123,8 @@ def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) 
             lambda _: check_scores(DecodingOptions(return_alternatives=True), with_search=True),
             ["output.include_search", "must be false", "return_alternatives"],
         ),
-        (lambda _: check_search(4, [3] * 745, None), ["output.include_search", "over 65536", "it is 65560"]),
-        (lambda _: check_search(8, [3], 8193), ["output.include_search", "over 65536", "it is 65544"]),
+        (lambda _: count_search_nodes(4, [3] * 745, None), ["output.include_search", "over 65536", "it is 65560"]),
+        (lambda _: count_search_nodes(8, [3], 8193), ["output.include_search", "over 65536", "it is 65544"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -177,7 +177,7 @@ def test_a_forced_prefix_and_a_forced_eos_leave_less_to_ask_for(manifest: Manife
 
     def checked(max_output_tokens: int) -> DecodingOptions:
         asked = DecodingRequest(max_output_tokens=max_output_tokens)
-        return check_decoding(asked, defaults, manifest.limits, has_shortlist=False, least_tokens=2)
+        return decoding_options(asked, defaults, manifest.limits, has_shortlist=False, least_tokens=2)
 
     assert [checked(number).max_output_tokens for number in (2, 98)] == [2, 98]
     for number in (1, 99):
@@ -220,6 +220,6 @@ def test_samples_have_a_beam_each(manifest: Manifest) -> None:
 
 
 def test_a_tree_has_at_most_a_node_of_each_beam_and_step() -> None:
-    assert check_search(4, [3, 10], None) == 4 * (22 + 36)
-    assert check_search(1, [3, 10], 5) == 10
-    assert check_search(4, [], None) == 0
+    assert count_search_nodes(4, [3, 10], None) == 4 * (22 + 36)
+    assert count_search_nodes(1, [3, 10], 5) == 10
+    assert count_search_nodes(4, [], None) == 0

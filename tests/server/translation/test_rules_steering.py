@@ -7,16 +7,16 @@ import pytest
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
 from server.errors import InvalidRequest
-from server.translation.rules import check_steering
+from server.translation.rules import with_phrases
 
 SECRET = "secret text"
 
 
 def test_phrases_become_ids_as_given_and_with_a_capital(tokenizer: Tokenizer) -> None:
-    options = check_steering(DecodingOptions(), ["a dog"], tokenizer, "m")
+    options = with_phrases(DecodingOptions(), ["a dog"], tokenizer, "m")
 
     assert [tokenizer.decode(ids) for ids in options.suppressed] == ["a dog", "A dog"]
-    assert check_steering(DecodingOptions(), [], tokenizer, "m") == DecodingOptions()
+    assert with_phrases(DecodingOptions(), [], tokenizer, "m") == DecodingOptions()
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_what_breaks_a_rule_is_named(
     tokenizer: Tokenizer, phrases: list[str], options: dict[str, Any], named: list[str]
 ) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        check_steering(DecodingOptions(**options), phrases, tokenizer, "m")
+        with_phrases(DecodingOptions(**options), phrases, tokenizer, "m")
 
     assert str(caught.value).startswith(named[0])
     assert [word for word in named if word not in str(caught.value)] == []
@@ -43,4 +43,4 @@ def test_what_breaks_a_rule_is_named(
 def test_a_shortlist_goes_with_what_does_not_look_at_logits(tokenizer: Tokenizer) -> None:
     asked = DecodingOptions(use_shortlist=True, patience=2.0, end_loops=True)
 
-    assert check_steering(asked, [], tokenizer, "m") == asked
+    assert with_phrases(asked, [], tokenizer, "m") == asked

@@ -53,7 +53,7 @@ async def test_a_caller_who_leaves_while_many_are_submitted_takes_them_along(mod
 async def test_many_are_cancelled_in_several_turns_of_the_event_loop() -> None:
     futures: list[Future[Result]] = [Future() for _ in range(2 * FEW_SENTENCES)]
 
-    cancel(futures, 0)
+    cancel(futures)
     at_once = sum(future.cancelled() for future in futures)
     await asyncio.sleep(0)
 

@@ -11,14 +11,14 @@ from server.text.markup.document import Read, unwatched
 from server.text.markup.html import read_html
 from server.text.markup.tag_rules import TagRules
 from server.translation.request import TextOptions, TranslationRequest
-from server.translation.type_rules import check_mime_type, check_partial_text, check_type
+from server.translation.type_rules import check_partial_text, check_type, choose_reader
 
 SECRET = "secret text"
 
 
 def mime_type(name: str, num_hypotheses: int = 1, **wishes: Any) -> Read | None:
     request = TranslationRequest(contents=[], arrived=0.0, deadline=1.0, mime_type=name, **wishes)
-    return check_mime_type(request, num_hypotheses)
+    return choose_reader(request, num_hypotheses)
 
 
 def xml_tags(ignored: Iterable[str]) -> Read | None:

@@ -57,7 +57,7 @@ def opening_http(metrics: Metrics, translator: Translator) -> OpenSite:
         access = access or Access(metrics.access)
         running = RunningCalls()
         calls = Calls(metrics, running, 65.0)
-        backend = InProcess(Api(translator), calls, access, translator.memory, lambda: not running.is_refusing)
+        backend = InProcess(Api(translator), calls, access, translator.memory, lambda: not running._is_refusing)
         documents = Documents(backend)
         app = create_app(backend, LongMessages(), documents, origins)
         server = HttpServer(
@@ -65,7 +65,7 @@ def opening_http(metrics: Metrics, translator: Translator) -> OpenSite:
             "127.0.0.1",
             0,
             max_connections,
-            lambda: not running.is_refusing,
+            lambda: not running._is_refusing,
             lambda: access.certificates,
             documents.close,
         )
