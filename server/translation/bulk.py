@@ -14,7 +14,7 @@ done, and keep no model in memory.
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
@@ -22,16 +22,13 @@ from typing import Generic, TypeVar
 from server.errors import DeadlineExceeded, InvalidRequest, NotServing, Overloaded, TranslationError
 from server.telemetry.log import add_facts
 from server.translation.answer import TextAnswer
+from server.translation.bulk_window import BulkWindow
 from server.translation.job import Job
 from server.translation.memory import message_need
 from server.translation.request import TranslationRequest
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
 
-# How many times the sentences that the engine runs at once a call has under way, those of groups that wait for their
-# last answer included. With two thirds, lanes of `babelserve-bulk` ran out of texts again and again. Twice, and it
-# holds twice as much.
-_AHEAD = 3
 _SENTENCE_BYTES = 1 << 10  # a text counts as at least one sentence for each of so many bytes
 
 Written = TypeVar("Written")
@@ -88,7 +85,7 @@ class Bulk(Generic[Written]):
         self._running = running
         self._options = replace(options, is_bulk=True)
         self._write = write
-        self._window = _Window()
+        self._window = BulkWindow()
         self._answers: asyncio.Queue[tuple[Written, contextlib.ExitStack] | None] = asyncio.Queue()
         self._error: TranslationError | None = None  # ends the call
         self._tasks = asyncio.TaskGroup()
@@ -249,36 +246,6 @@ class Bulk(Generic[Written]):
             self._window.fit(job)
             held.enter_context(self._window.hold(max(0, _counts(job.answers)["sentences"] - least)))
             return job, running
-
-
-class _Window:
-    """Counts the sentences of a call that are under way."""
-
-    def __init__(self) -> None:
-        self._most = 1
-        self._num_sentences = 0
-        self._has_fewer = asyncio.Event()
-
-    def fit(self, job: Job) -> None:
-        """Sets the size by the engines that run a job."""
-        legs = [leg for route in job.routes for leg in route]
-        self._most = _AHEAD * max(leg.model.engine.most_sentences(leg.options) for leg in legs)
-
-    @contextlib.contextmanager
-    def hold(self, num_sentences: int) -> Iterator[None]:
-        """Counts sentences until the block is left."""
-        self._num_sentences += num_sentences
-        try:
-            yield
-        finally:
-            self._num_sentences -= num_sentences
-            self._has_fewer.set()
-
-    async def wait_for_room(self) -> None:
-        """Returns when there is room for a sentence."""
-        while self._num_sentences >= self._most:
-            self._has_fewer.clear()
-            await self._has_fewer.wait()
 
 
 def _close(held: contextlib.ExitStack, _: object) -> None:
