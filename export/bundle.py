@@ -13,7 +13,7 @@ from export.agreement import MIN_CHRF, check_agreement, measure_agreement
 from export.aligner import write_aligner
 from export.alignment import Translated, choose_heads, open_heads
 from export.compare import compare_with_model
-from export.confidence import with_confidence
+from export.confidence import usual_search, with_confidence
 from export.description import described_quality
 from export.drafts import drafted
 from export.examples import CHECKED_SENTENCES, encode_examples
@@ -32,13 +32,14 @@ from export.verify import (
     measure_quality,
     open_translator,
 )
-from model.memory import return_freed_memory
+from model.memory import passing_over_old_objects, return_freed_memory
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.manifest import MANIFEST_FILE, SHORTLIST_FILE, GoldenOutput, Manifest, seal_manifest
 from server.bundle.tokenizer import Tokenizer
 from server.bundle.variants import VARIANTS
 from server.decoding.options import DecodingOptions
+from server.decoding.result import Hypothesis
 from server.network import Runner
 from server.runtime.runner import NetworkRunner, open_runner
 
@@ -79,7 +80,7 @@ def export_bundle(
         VerificationError: the graphs do not do what the model does.
     """
     check_variants(subject.model, variants)
-    with drafted(out) as draft:
+    with drafted(out) as draft, passing_over_old_objects():
         _Export(subject, draft, dev, version, max_bleu_loss, min_chrf).write(variants)
         open_bundle(draft)
     return open_bundle(out)
@@ -114,6 +115,7 @@ class _Export:
         self.checked = self.examples[:num_checked]
         self.targets = self._references()
         self.exact: list[str] = []  # translations of the exact variant, where there are no references
+        self.best: list[Hypothesis] = []  # those of the variant that was measured last, where there are
         self.outputs: dict[str, GoldenOutput] = {}
         self.parity: dict[str, Any] = {}
         self.quality: dict[str, dict[str, Any]] = {}
@@ -204,8 +206,8 @@ class _Export:
             self._prove(name, runner, translator)
             if name == EXACT:
                 self._probe(translator)
-                if not self.manifest.is_one_pass:
-                    self.manifest = with_confidence(translator, self.tokenizer, self.manifest, self.examples)
+                if self.has_references and not self.manifest.is_one_pass:
+                    self.manifest = with_confidence(self.tokenizer, self.manifest, self.examples, self.best)
                 if isinstance(self.subject.model, Transformer):  # the aligner is made of its layers
                     self._choose_heads(bundle, runner, translator)
 
@@ -242,9 +244,11 @@ class _Export:
     def _measure(self, translator: IdTranslator, use_shortlist: bool) -> dict[str, Any]:
         if not self.has_references:
             return measure_agreement(self._translate(translator, use_shortlist), self.exact)
-        sources = [list(example.source_ids) for example in self.examples]
-        references = [example.reference for example in self.examples]
-        return measure_quality(translator, self.tokenizer, sources, references, use_shortlist=use_shortlist)
+        options = dataclasses.replace(usual_search(self.manifest), use_shortlist=use_shortlist)
+        found, best = measure_quality(translator, self.tokenizer, self.examples, options)
+        if not use_shortlist:
+            self.best = best
+        return found
 
     def _check_quality(self, name: str) -> None:
         measured = {of: found for of, found in self.quality.items() if of.startswith((EXACT, name))}

@@ -19,6 +19,9 @@ from server.bundle.states import SELF_STATE
 
 Array = NDArray[Any]
 _BATCH = 8  # sentences: every tensor that is watched is there at once
+# More of a small network's: its step takes as long for 64 as for 8. The values are those that the caches of a batch
+# have at a position.
+_MOST_SENTENCES, _BATCH_VALUES = 64, 1 << 18
 _MOST_TOKENS = 62  # of a mixed sentence
 _ENOUGH = 200  # sentences, for their largest magnitudes to be nearly those of any
 
@@ -36,8 +39,10 @@ def calibrate(directory: Path, sources: list[list[int]], targets: list[list[int]
         each channel goes below zero and above.
     """
     calibration = _Calibration(directory)
-    for start in range(0, len(sources), _BATCH):
-        calibration.observe(sources[start : start + _BATCH], targets[start : start + _BATCH])
+    order = sorted(range(len(sources)), key=lambda i: len(targets[i]))  # a batch takes the steps of its longest
+    for start in range(0, len(order), calibration.batch):
+        chosen = order[start : start + calibration.batch]
+        calibration.observe([sources[i] for i in chosen], [targets[i] for i in chosen])
     return calibration.ranges
 
 
@@ -90,6 +95,13 @@ def with_mixed(
 
 
 class _Calibration:
+    """What is found so far.
+
+    Attributes:
+        ranges: as `calibrate` returns them.
+        batch: sentences to observe at once.
+    """
+
     def __init__(self, directory: Path) -> None:
         self.ranges: dict[str, NDArray[np.float32]] = {}
         self._encoder, self._step = _Watched(directory / ENCODER_FILE), _Watched(directory / PLAIN_STEP.file)
@@ -97,6 +109,8 @@ class _Calibration:
         num_layers = sum(name.startswith("cross_key.") for name in shapes)
         self._cross_names = cache_names("cross", num_layers)
         own = [name for name in shapes if name.startswith(SELF_STATE)] or cache_names("self", num_layers)
+        _, num_heads, _, width = shapes["cross_key.0"]
+        self.batch = max(_BATCH, min(_MOST_SENTENCES, _BATCH_VALUES // (2 * num_layers * num_heads * width)))
         # 0: of any length
         self._own = {name: [each if isinstance(each, int) else 0 for each in shapes[name][1:]] for name in own}
 

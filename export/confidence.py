@@ -13,7 +13,6 @@ import sacrebleu
 from numpy.typing import NDArray
 
 from export.examples import Example
-from export.verify import IdTranslator
 from server.bundle.confidence import Confidence, features
 from server.bundle.manifest import Manifest
 from server.bundle.tokenizer import Tokenizer
@@ -35,26 +34,26 @@ _ROUNDS = 30  # of Newton's method, which needs about 6
 Array = NDArray[np.float64]
 
 
+def usual_search(manifest: Manifest) -> DecodingOptions:
+    """Returns the search that a model makes unless a request says otherwise, with tokens if the model has steps."""
+    return DecodingOptions(
+        beam_size=min(manifest.search.beam_size or 4, manifest.limits.max_beam_size),
+        length_penalty=manifest.search.length_penalty,
+        with_tokens=not manifest.is_one_pass,
+    )
+
+
 def with_confidence(
-    translator: IdTranslator, tokenizer: Tokenizer, manifest: Manifest, examples: Sequence[Example]
+    tokenizer: Tokenizer, manifest: Manifest, examples: Sequence[Example], best: Sequence[Hypothesis]
 ) -> Manifest:
     """Returns a model's manifest with how sure it is of the translations of its usual search.
 
     Args:
-        translator: of the model.
         tokenizer: of the model.
-        manifest: of the model; it is returned as it is if the examples have no references.
-        examples: sentences, all with references or all without.
+        manifest: of the model.
+        examples: sentences with references.
+        best: their translations by `usual_search`.
     """
-    if not examples[0].reference:
-        return manifest
-    options = DecodingOptions(
-        beam_size=min(manifest.search.beam_size or 4, manifest.limits.max_beam_size),
-        length_penalty=manifest.search.length_penalty,
-        with_tokens=True,
-    )
-    sources, prefixes = [list(each.source_ids) for each in examples], [each.prefix for each in examples]
-    best = translator(sources, options, prefixes)
     good = are_good([tokenizer.decode(each.ids) for each in best], [each.reference for each in examples])
     confidence = fit(best, good)
     logger.info("confidence: calibration error %.3f", confidence.calibration_error)

@@ -15,7 +15,7 @@ import shtab
 
 from export.aligner import write_aligner
 from export.alignment import choose_heads, open_heads, translate_own
-from export.confidence import with_confidence
+from export.confidence import usual_search, with_confidence
 from export.endings import endings
 from export.examples import CHECKED_SENTENCES, encode_examples
 from export.files import EXACT
@@ -102,7 +102,10 @@ def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], refer
             return manifest  # it has neither confidence nor alignment
         if references:
             dev = DevSet(sentences, list(references), [(pair.source, pair.target)] * len(sentences))
-            manifest = with_confidence(translator, tokenizer, manifest, encode_examples(dev, manifest, tokenizer))
+            examples = encode_examples(dev, manifest, tokenizer)
+            sources, prefixes = [list(each.source_ids) for each in examples], [each.prefix for each in examples]
+            best = translator(sources, usual_search(manifest), prefixes)
+            manifest = with_confidence(tokenizer, manifest, examples, best)
         if manifest.family != TRANSFORMER:
             return manifest  # the aligner is made of a Transformer's layers
         own = translate_own(translator, manifest, pair, [ids for _, ids in fitting[:CHECKED_SENTENCES]])

@@ -24,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
 
+from export.examples import Example
 from export.states import states_of
 from model.data import pad
 from model.search import SearchRules, Stepwise, default_max_tokens, search
@@ -263,27 +264,24 @@ def check_rows_apart(
 
 
 def measure_quality(
-    translator: IdTranslator,
-    tokenizer: Tokenizer,
-    sources: list[list[int]],
-    references: Sequence[str],
-    *,
-    use_shortlist: bool = False,
-) -> dict[str, Any]:
-    """Translates the dev set with beam 4 and scores it with sacreBLEU (13a, cased) and chrF."""
-    options = DecodingOptions(beam_size=4, use_shortlist=use_shortlist)
+    translator: IdTranslator, tokenizer: Tokenizer, examples: Sequence[Example], options: DecodingOptions
+) -> tuple[dict[str, Any], list[Hypothesis]]:
+    """Translates sentences with references; returns sacreBLEU (13a, cased) and chrF, and the translations."""
+    sources, references = [list(each.source_ids) for each in examples], [each.reference for each in examples]
     started = time.monotonic()
-    hypotheses = [tokenizer.decode(list(best.ids)) for best in translator(sources, options)]
+    best = translator(sources, options, [each.prefix for each in examples])
+    hypotheses = [tokenizer.decode(each.ids) for each in best]
     seconds = time.monotonic() - started
     bleu, chrf = sacrebleu.metrics.BLEU(), sacrebleu.metrics.CHRF()
-    return {
+    scores = {
         "sentences": len(sources),
-        "bleu": round(bleu.corpus_score(hypotheses, [list(references)]).score, 2),
+        "bleu": round(bleu.corpus_score(hypotheses, [references]).score, 2),
         "bleu_signature": str(bleu.get_signature()),
-        "chrf": round(chrf.corpus_score(hypotheses, [list(references)]).score, 2),
+        "chrf": round(chrf.corpus_score(hypotheses, [references]).score, 2),
         "chrf_signature": str(chrf.get_signature()),
         "seconds": round(seconds, 1),
     }
+    return scores, best
 
 
 def check_quality(quality: dict[str, dict[str, Any]], max_bleu_loss: float) -> None:

@@ -33,7 +33,7 @@ def test_each_answer_is_of_one_version_whatever_becomes_of_the_file(tmp_path: Pa
     with running_server(["--glossaries", str(tmp_path), "--lanes", "1"]) as server, open_stub(server.address) as stub:
 
         def call() -> None:
-            while not is_over.is_set():
+            while not is_over.wait(0.01):
                 answer = stub.Translate(asked, timeout=TIMEOUT)
                 (term,) = answer.translations[0].terms
                 seen.append((term.target, answer.glossaries[0].version, term.status))

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from export.confidence import are_good, calibration_error, fit, with_confidence
+from export.confidence import are_good, calibration_error, fit, usual_search, with_confidence
 from export.examples import encode_examples
 from export.subject import DevSet
 from export.verify import open_translator
@@ -63,11 +63,10 @@ def test_a_model_is_measured_if_there_are_references(tiny_bundle: Bundle, dev_se
     without = dataclasses.replace(tiny_bundle.manifest, confidence=None)
     tokenizer = Tokenizer(without, tiny_bundle.read)
     examples = encode_examples(dev_set, without, tokenizer)
-    unreferenced = [dataclasses.replace(each, reference="") for each in examples]
 
     with open_translator(open_runner(tiny_bundle, "cpu-fp32", "cpu"), tiny_bundle) as translator:
-        measured = with_confidence(translator, tokenizer, without, examples)
-        assert with_confidence(translator, tokenizer, without, unreferenced) is without
+        best = translator([list(each.source_ids) for each in examples], usual_search(without))
+    measured = with_confidence(tokenizer, without, examples, best)
 
     assert measured.confidence is not None
     assert measured.confidence.num_sentences == len(examples)

@@ -8,6 +8,7 @@ import sacrebleu
 import sentencepiece
 import torch
 
+from export.examples import encode_examples
 from export.subject import DevSet
 from export.verify import (
     VerificationError,
@@ -212,15 +213,18 @@ class TestQuality:
         max_tokens: int,
     ) -> None:
         tokenizer = sentencepiece.SentencePieceProcessor(model_proto=tiny_checkpoint.tokenizer)
+        own = Tokenizer(tiny_bundle.manifest, tiny_bundle.read)
+        examples = encode_examples(dev_set, tiny_bundle.manifest, own)[:10]
         few, references = sources[:10], dev_set.references[:10]
         limits = [default_max_tokens(len(source), max_tokens) for source in few]
         oracle = [found[0].ids for found in search(tiny_model, few, beam_size=4, max_tokens=limits)]
 
         with open_translator(runner, tiny_bundle) as translator:
-            found = measure_quality(translator, Tokenizer(tiny_bundle.manifest, tiny_bundle.read), few, references)
+            found, best = measure_quality(translator, own, examples, DecodingOptions(beam_size=4))
 
         expected = sacrebleu.corpus_bleu(tokenizer.decode(oracle), [references]).score
         assert found["bleu"] == pytest.approx(expected, abs=0.01)
+        assert [list(each.ids) for each in best] == oracle
         assert found["sentences"] == 10
         assert "tok:13a" in found["bleu_signature"]
 

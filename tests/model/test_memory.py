@@ -28,6 +28,28 @@ return_freed_memory()
 print(int(before) - int(Path("/proc/self/statm").read_text().split()[1]))
 """
 
+_CYCLES_SCRIPT = """
+import gc, weakref
+from model.memory import passing_over_old_objects
+class Cycle:
+    def __init__(self):
+        self.itself = self
+old = Cycle()
+freed = weakref.ref(old)
+with passing_over_old_objects():
+    new = weakref.ref(Cycle())
+    del old
+    gc.collect()
+    print(freed() is None, new() is None)
+gc.collect()
+print(freed() is None)
+print(gc.get_freeze_count())
+gc.freeze()
+with passing_over_old_objects():
+    pass
+print(gc.get_freeze_count() > 0)
+"""
+
 
 def test_memory_that_a_tensor_leaves_serves_the_next_one() -> None:
     result = subprocess.run([sys.executable, "-c", _SCRIPT], capture_output=True, text=True, check=True)
@@ -39,6 +61,12 @@ def test_memory_that_the_c_library_keeps_can_be_given_back() -> None:
     result = subprocess.run([sys.executable, "-c", _FREEING_SCRIPT], capture_output=True, text=True, check=True)
 
     assert int(result.stdout) > 2**13  # pages, of those of 64 MiB
+
+
+def test_the_collector_passes_over_old_objects_and_then_looks_at_all_again() -> None:
+    result = subprocess.run([sys.executable, "-c", _CYCLES_SCRIPT], capture_output=True, text=True, check=True)
+
+    assert result.stdout == "False True\nTrue\n0\nTrue\n"
 
 
 def test_a_full_memory_is_told_with_what_helps() -> None:

@@ -7,7 +7,9 @@ The export's own proof has as many.
 
 import gzip
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ import sentencepiece
 from prometheus_client import CollectorRegistry
 
 from babelserve.v1 import translation_pb2 as pb
+from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from export.bundle import export_bundle
 from export.subject import DevSet, subject_of
 from model.checkpoint import Checkpoint
@@ -32,6 +35,9 @@ from tests.parity.test_continuous_batching import Ids, Stepper, best
 _NUM_SENTENCES = int(os.environ.get("BABELSERVE_LADDER_SENTENCES", "40"))
 _CAPTIONS = Path(__file__).parents[1] / "data" / "multi30k_val.en.gz"
 _BATCH = 40  # sentences that torch translates at once
+
+# Of a variant, texts and a beam size, the pieces of each translation that a server answers.
+Served = Callable[[str, list[str], int], list[list[str]]]
 
 
 def exported(
@@ -51,6 +57,19 @@ def exported(
 class BundleTests:
     """The tests of a bundle; a subclass has the fixtures `checkpoint` and `bundle`."""
 
+    @pytest.fixture(scope="class")
+    @classmethod
+    def served(cls, bundle: Bundle) -> Iterator[Served]:
+        """Translates by servers in processes of their own: one for each variant, from when it is first asked."""
+        with ExitStack() as stack:
+
+            @cache
+            def stub_of(variant: str) -> TranslationServiceStub:
+                flags = ["--bundle", str(bundle.directory), "--variant", variant]
+                return stack.enter_context(open_stub(stack.enter_context(running_server(flags)).address))
+
+            yield lambda variant, texts, beam_size: _served(stub_of(variant), texts, beam_size)
+
     def test_the_export_proves_steps_and_ids_equal(self, bundle: Bundle) -> None:
         parity = bundle.manifest.parity
 
@@ -67,17 +86,17 @@ class BundleTests:
 
     @pytest.mark.parametrize("variant", ["cpu-fp32", "cpu-int8"])
     def test_a_server_answers_with_the_translations_of_the_bundle(
-        self, checkpoint: Checkpoint, bundle: Bundle, variant: str
+        self, checkpoint: Checkpoint, bundle: Bundle, served: Served, variant: str
     ) -> None:
         golden = bundle.manifest.golden
 
-        found = _served(bundle, variant, [golden.source_text] * 3, golden.beam_size)
+        found = served(variant, [golden.source_text] * 3, golden.beam_size)
 
         assert found == _spelled(checkpoint, [golden.outputs[variant].ids]) * 3
 
     @pytest.mark.parametrize("beam_size", [1, 4])
     def test_torch_steps_batches_and_a_server_say_the_same(
-        self, checkpoint: Checkpoint, bundle: Bundle, beam_size: int
+        self, checkpoint: Checkpoint, bundle: Bundle, served: Served, beam_size: int
     ) -> None:
         limits = bundle.manifest.limits
         texts, sources = _captions(checkpoint, limits.max_source_tokens)
@@ -87,19 +106,17 @@ class BundleTests:
         assert len(sources) == _NUM_SENTENCES
         assert _alone(bundle, "cpu-fp32", sources, beam_size) == expected
         assert _together(bundle, "cpu-fp32", sources, beam_size) == expected
-        assert _served(bundle, "cpu-fp32", texts, beam_size) == _spelled(checkpoint, expected)
+        assert served("cpu-fp32", texts, beam_size) == _spelled(checkpoint, expected)
 
-    def test_int8_keeps_sentences_apart_and_is_served(self, checkpoint: Checkpoint, bundle: Bundle) -> None:
+    def test_int8_keeps_sentences_apart_and_is_served(
+        self, checkpoint: Checkpoint, bundle: Bundle, served: Served
+    ) -> None:
         texts, sources = _captions(checkpoint, bundle.manifest.limits.max_source_tokens)
 
         expected = _alone(bundle, "cpu-int8", sources, 4)
 
         assert _together(bundle, "cpu-int8", sources, 4) == expected
-        assert _served(bundle, "cpu-int8", texts, 4) == _spelled(checkpoint, expected)
-
-
-def _flags(bundle: Bundle, variant: str) -> list[str]:
-    return ["--bundle", str(bundle.directory), "--variant", variant]
+        assert served("cpu-int8", texts, 4) == _spelled(checkpoint, expected)
 
 
 def _captions(checkpoint: Checkpoint, limit: int) -> tuple[list[str], list[list[int]]]:
@@ -143,22 +160,21 @@ def _together(bundle: Bundle, variant: str, sources: list[list[int]], beam_size:
     return [best(future) for future in futures]
 
 
-def _served(bundle: Bundle, variant: str, texts: list[str], beam_size: int) -> list[list[str]]:
-    """Returns the pieces of each translation that a server in a process of its own answers."""
+def _served(stub: TranslationServiceStub, texts: list[str], beam_size: int) -> list[list[str]]:
+    """Returns the pieces of each translation that a server answers."""
     options = pb.DecodingOptions(beam_size=beam_size, end_loops=False)
     pieces = []
-    with running_server(_flags(bundle, variant)) as server, open_stub(server.address) as stub:
-        for start in range(0, len(texts), _BATCH):
-            request = pb.TranslateRequest(
-                contents=texts[start : start + _BATCH],
-                target_language_code="de",
-                decoding=options,
-                output=pb.OutputOptions(include_tokens=True),
-            )
-            pieces += [
-                [token.text for each in translation.sentences for token in each.tokens if token.text]
-                for translation in stub.Translate(request, timeout=50).translations
-            ]
+    for start in range(0, len(texts), _BATCH):
+        request = pb.TranslateRequest(
+            contents=texts[start : start + _BATCH],
+            target_language_code="de",
+            decoding=options,
+            output=pb.OutputOptions(include_tokens=True),
+        )
+        pieces += [
+            [token.text for each in translation.sentences for token in each.tokens if token.text]
+            for translation in stub.Translate(request, timeout=50).translations
+        ]
     return pieces
 
 

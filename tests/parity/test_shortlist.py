@@ -2,7 +2,7 @@
 
 import dataclasses
 import gc
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,15 +25,20 @@ VARIANTS = ("cpu-fp32", "cpu-int8")
 
 
 def with_shortlist(
-    checkpoint: Checkpoint, like: Bundle, sources: list[list[int]], shortlist: Shortlist, directory: Path
+    checkpoint: Checkpoint,
+    like: Bundle,
+    sources: list[list[int]],
+    shortlist: Shortlist,
+    directory: Path,
+    variants: Sequence[str] = VARIANTS,
 ) -> Bundle:
-    """Returns a bundle of the CPU variants with a shortlist, not proven."""
+    """Returns a bundle of variants for CPUs with a shortlist, not proven."""
     model, bos = checkpoint.build_model(), checkpoint.config.bos_id
     shortlist.save(directory / SHORTLIST_FILE)
     targets = [[bos, *ids[:-1]] for ids in sources]
-    variants = {name: write_variant(model, directory, name, sources, targets, has_shortlist=True) for name in VARIANTS}
+    written = {name: write_variant(model, directory, name, sources, targets, has_shortlist=True) for name in variants}
     manifest = dataclasses.replace(
-        like.manifest, variants=variants, extra_files={SHORTLIST_FILE: describe_file(directory / SHORTLIST_FILE)}
+        like.manifest, variants=written, extra_files={SHORTLIST_FILE: describe_file(directory / SHORTLIST_FILE)}
     )
     return Bundle(directory=directory, manifest=manifest)
 
@@ -111,22 +116,23 @@ def test_sentences_with_and_without_a_shortlist_do_not_mix(narrow: Bundle, sourc
     assert together == alone(Stepper(narrow, "cpu-fp32"), few, flags)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_shortlist_of_all_tokens_changes_nothing(
-    tiny_checkpoint: Checkpoint,
-    tiny_bundle: Bundle,
-    sources: list[list[int]],
-    tmp_path: Path,
-    variant: str,
-) -> None:
-    vocab_size = tiny_checkpoint.config.vocab_size
+@pytest.fixture(scope="module")
+def whole(
+    tiny_checkpoint: Checkpoint, tiny_bundle: Bundle, sources: list[list[int]], tmp_path_factory: pytest.TempPathFactory
+) -> Bundle:
+    """With all tokens for each token."""
+    vocab_size, out = tiny_checkpoint.config.vocab_size, tmp_path_factory.mktemp("whole")
     everything = Shortlist(np.zeros((vocab_size, 1), np.int32), np.arange(vocab_size, dtype=np.int32))
-    bundle = with_shortlist(tiny_checkpoint, tiny_bundle, sources[:40], everything, tmp_path)
+    return with_shortlist(tiny_checkpoint, tiny_bundle, sources[:40], everything, out)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_shortlist_of_all_tokens_changes_nothing(whole: Bundle, sources: list[list[int]], variant: str) -> None:
     few = sources[:12]
 
-    with_all = run(Stepper(bundle, variant), few, [True] * 12)
+    with_all = run(Stepper(whole, variant), few, [True] * 12)
 
-    assert with_all == run(Stepper(bundle, variant), few, [False] * 12)
+    assert with_all == run(Stepper(whole, variant), few, [False] * 12)
 
 
 def test_scores_of_a_shortlisted_sentence_are_log_probabilities(narrow: Bundle, sources: list[list[int]]) -> None:
@@ -164,7 +170,7 @@ def test_a_list_whose_common_tokens_do_not_do_is_refused(
 ) -> None:
     by_token = np.zeros((tiny_checkpoint.config.vocab_size, 1), np.int32)
     short = Shortlist(by_token, np.array([*common], np.int32))
-    bundle = with_shortlist(tiny_checkpoint, tiny_bundle, sources[:10], short, tmp_path)
+    bundle = with_shortlist(tiny_checkpoint, tiny_bundle, sources[:10], short, tmp_path, ["cpu-fp32"])
 
     with pytest.raises(BundleError, match=fault):
         open_runner(bundle, "cpu-fp32", "cpu")

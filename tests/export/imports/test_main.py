@@ -44,6 +44,7 @@ def test_a_model_becomes_a_proven_bundle(command: Command, tmp_path: Path, copy:
         assert manifest.parity[key]["equal"] + len(manifest.parity[key]["near_ties"]) == 34
     assert manifest.parity["step_logits"]["largest_difference"] <= 1e-4
     assert manifest.quality["cpu-fp32"]["chrf_to_fp32"] == 100
+    assert manifest.confidence is None  # there are no references
     assert 60 <= manifest.quality["cpu-int8"]["chrf_to_fp32"] <= 100
     assert Tokenizer(manifest, bundle.read).encode("") == (manifest.special_ids.eos,)
     assert [path.name for path in out.parent.iterdir()] == ["bundle"]
