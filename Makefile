@@ -119,7 +119,7 @@ endef
 	$(PYTHON) -m venv .venv
 
 .venv/installed-cpu: $(PROJECTS) | .venv/bin/python
-	$(PIP) --editable ./babelserve --editable '.[cpu]'
+	$(PIP) --editable ./babelserve --editable '.[cpu,web]'
 	@touch $@
 
 # pip itself first: installing a dependency group needs 25.1 or newer.

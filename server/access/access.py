@@ -101,7 +101,7 @@ class Access:
             return self._directory.value.of_key(key)
         if names is not None:
             return self._directory.value.of_certificate(names)
-        raise Unauthenticated('an API key is needed, as metadata "authorization: Bearer KEY"')
+        raise Unauthenticated('an API key is needed, as "authorization: Bearer KEY"')
 
     def identify_admin(self, key: str | None) -> str:
         """Returns the name of who has a key to change models.
@@ -110,7 +110,7 @@ class Access:
             Unauthenticated: nobody has it, or it has expired.
         """
         if key is None or self._admins is None:
-            raise Unauthenticated('an admin key is needed, as metadata "authorization: Bearer KEY"')
+            raise Unauthenticated('an admin key is needed, as "authorization: Bearer KEY"')
         return self._admins.value.of_key(key).name
 
     async def watch(self, reload: asyncio.Event, poll_seconds: float = POLL_SECONDS) -> None:

@@ -89,7 +89,7 @@ async def _serve(options: argparse.Namespace) -> None:
             where = f"{options.host} port {server.port}, metrics on port {metrics_port}"
             tell(f"babelserve-gateway: listens on {where}, for {options.server}")
             try:
-                await _serve_until(stop, options, running)
+                await _serve_until(stop, options, running, documents)
             finally:
                 await server.stop()
                 for task in tasks:
@@ -117,13 +117,14 @@ async def _follow_files(
                 upstream.renew(credentials.value)
 
 
-async def _serve_until(stop: Stop, options: argparse.Namespace, running: RunningCalls) -> None:
+async def _serve_until(stop: Stop, options: argparse.Namespace, running: RunningCalls, documents: Documents) -> None:
     """Serves until a signal, and drains."""
     await stop.wait()
     logger.info("draining")
     if not stop.is_by_hand:
         await asyncio.sleep(options.drain_delay)
     running.refuse()
+    await documents.close()  # nobody can ask for them any more
     try:
         async with asyncio.timeout(options.drain_timeout):
             await running.wait_until_idle()

@@ -24,9 +24,10 @@ from server.translation.calls import Call, Calls, let_in
 from server.translation.memory import MemoryBudget, answer_need
 
 _COPIES = 4  # of a message: parsed, as bytes here and in gRPC, and the body that it came in
-# Seconds before the texts that a server has left are sent again. Half, and a server that starts anew is given up.
-# Twice, and a document waits long for a server that does not come back.
-_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
+# Seconds before the texts that a server has left are sent again: a minute in all, as a server that is stopped keeps its
+# port for up to 49 s. Half, and a server that starts anew is given up. Twice, and a document waits long for a server
+# that does not come back.
+_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 16.0, 16.0)
 
 _T = TypeVar("_T")
 
@@ -104,8 +105,12 @@ class Remote:
                 await asyncio.sleep(pause)
 
     async def identify(self, caller: Caller) -> str:
-        """See `Backend`. Keys are told apart, not the tenants that have them, which the server alone knows."""
-        await self.list_models(caller)  # raises if the server does not let the caller in
+        """See `Backend`. Keys are told apart, not the tenants that have them, which the server alone knows.
+
+        While no server answers, each key has what it had before.
+        """
+        with contextlib.suppress(NotServing):
+            await self.list_models(caller)  # raises if the server does not let the caller in
         return f"key {hash_key(caller.key).hex()}" if caller.key is not None else caller.address
 
     async def score(self, message: pb.ScoreRequest, caller: Caller) -> pb.ScoreResponse:

@@ -3,8 +3,10 @@
 import asyncio
 import signal
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +24,7 @@ from tests.server.web.forms import form
 
 REQUEST = {"contents": ["A dog runs."], "targetLanguageCode": "de"}
 DRAIN_SECONDS = 1.0
+LINES = draw_sentences(1000)  # of a document
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,27 +133,61 @@ async def test_a_server_that_starts_anew_is_found_again() -> None:
 
 @pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGKILL])
 async def test_a_document_outlives_the_server_that_translates_it(name: signal.Signals) -> None:
-    lines = draw_sentences(1000)
-    fields = {"sourceLanguageCode": "en", "targetLanguageCode": "de"}
-    body, headers = form(fields, "a.txt", "\n".join(lines).encode())
     with (
         replicas(2, Spec(step_seconds=0.02), ["--drain-delay", str(DRAIN_SECONDS)]) as group,
         started_gateway("ipv4:" + ",".join(group.addresses)) as gateway,
     ):
-        gateway.wait_for_health(200)
-        document = (await call(gateway.port, "POST", "/v1/documents", body, headers)).json
-        path = f"/v1/documents/{document['id']}"
-        while not document["translatedTexts"]:
-            await asyncio.sleep(0.05)
-            document = (await call(gateway.port, "GET", path)).json
+        path = await begun_document(gateway)
+        document = await document_after(gateway, path, lambda each: each["translatedTexts"])
         (busy,) = (each for each in group.servers if metric(each, "requests_in_flight"))
         busy.process.send_signal(name)
         num_before = document["translatedTexts"]
-        while document["state"] == "TRANSLATING":
-            await asyncio.sleep(0.05)
-            document = (await call(gateway.port, "GET", path)).json
+        document = await document_after(gateway, path, lambda each: each["state"] != "TRANSLATING")
         result = await call(gateway.port, "GET", f"{path}/file")
 
-    assert num_before < len(lines)
-    assert (document["state"], document["translatedTexts"]) == ("DONE", len(lines)), document
-    assert len(result.body.decode().splitlines()) == len(lines)
+    assert num_before < len(LINES)
+    assert (document["state"], document["translatedTexts"]) == ("DONE", len(LINES)), document
+    assert len(result.body.decode().splitlines()) == len(LINES)
+
+
+async def test_a_document_waits_for_its_only_server() -> None:
+    with (
+        replicas(1, Spec(step_seconds=0.02), ["--drain-delay", str(DRAIN_SECONDS)]) as group,
+        started_gateway(group.addresses[0]) as gateway,
+    ):
+        path = await begun_document(gateway)
+        await asyncio.to_thread(group.servers[0].stop)
+        meanwhile = await call(gateway.port, "GET", path)
+        await asyncio.to_thread(group.start(0).wait_until_serving)
+        document = await document_after(gateway, path, lambda each: each["state"] != "TRANSLATING")
+
+    assert (meanwhile.status, meanwhile.json["state"]) == (200, "TRANSLATING")
+    assert (document["state"], document["translatedTexts"]) == ("DONE", len(LINES)), document
+
+
+async def test_a_gateway_that_ends_translates_no_document_to_its_end() -> None:
+    flags = ["--drain-delay", str(DRAIN_SECONDS), "--drain-timeout", "3000"]
+    with replicas(1, Spec(step_seconds=1.0)) as group, started_gateway(group.addresses[0], *flags) as gateway:
+        await begun_document(gateway)
+        gateway.process.send_signal(signal.SIGTERM)
+
+        assert await asyncio.to_thread(gateway.process.wait, 60) == 0
+
+
+async def begun_document(gateway: Gateway) -> str:
+    """Has a gateway translate a document of many lines. Returns its path."""
+    gateway.wait_for_health(200)
+    body, headers = form({"sourceLanguageCode": "en", "targetLanguageCode": "de"}, "a.txt", "\n".join(LINES).encode())
+    document = (await call(gateway.port, "POST", "/v1/documents", body, headers)).json
+    path = f"/v1/documents/{document['id']}"
+    await document_after(gateway, path, lambda each: each["state"] != "QUEUED")
+    return path
+
+
+async def document_after(gateway: Gateway, path: str, is_so: Callable[[Any], Any]) -> Any:
+    """Returns what a gateway says of a document when this is so."""
+    document = (await call(gateway.port, "GET", path)).json
+    while not is_so(document):
+        await asyncio.sleep(0.05)
+        document = (await call(gateway.port, "GET", path)).json
+    return document
