@@ -235,7 +235,8 @@ class ScriptedServer:
         self._executor = ThreadPoolExecutor(16)
         self._server = grpc.server(self._executor)
         add_TranslationServiceServicer_to_server(self.service, self._server)
-        self._health = health.HealthServicer()
+        # A watch that does not block sends under the lock that the end of another watch wants: both wait for ever.
+        self._health = health.HealthServicer(experimental_non_blocking=False)
         self.set_serving(True)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         if credentials is None:
