@@ -19,8 +19,8 @@ from server.bundle.states import SELF_STATE
 
 Array = NDArray[Any]
 _BATCH = 8  # sentences: every tensor that is watched is there at once
-# More of a small network's: its step takes as long for 64 as for 8. The values are those that the caches of a batch
-# have at a position.
+# A step of a small network takes as long for 64 sentences as for 8, so it observes up to 64 at once. The caches of a
+# batch then have at most so many values at one position.
 _MOST_SENTENCES, _BATCH_VALUES = 64, 1 << 18
 _MOST_TOKENS = 62  # of a mixed sentence
 _ENOUGH = 200  # sentences, for their largest magnitudes to be nearly those of any

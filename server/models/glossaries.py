@@ -28,8 +28,8 @@ class Glossaries:
     Args:
         directory: the folder; None for no glossaries.
         metrics: are told of every load; None for no glossaries.
-        houses: names of those that hold in every request. A name that the folder lacks is logged, and its glossary is
-            taken when it comes.
+        houses: names of the glossaries that hold in every request. If the folder lacks one, the server logs its name,
+            and takes the glossary when it comes.
 
     Attributes:
         kept: those of callers.
@@ -51,7 +51,7 @@ class Glossaries:
 
     @property
     def houses(self) -> list[NamedGlossary]:
-        """Those that hold in every request, in their order. Raises NotServing while they are loaded at the start."""
+        """The glossaries that hold in every request, in their order. Raises NotServing while the server loads them."""
         return [found for name in self._houses if (found := self._by_name().get(name)) is not None]
 
     def resolve(self, glossary: Glossary, tenant: str) -> Glossary:

@@ -178,7 +178,7 @@ class Bulk(Generic[Written]):
     async def _answer_all(
         self, texts: Sequence[BulkText], job: Job, held: contextlib.ExitStack
     ) -> list[tuple[BulkText, float]]:
-        """Answers the texts of a finished job. Returns those that must be accepted again, after so many seconds."""
+        """Answers the texts of a finished job. Returns the texts to accept again, each with the seconds to wait."""
         again: list[tuple[BulkText, float]] = []
         done: list[tuple[BulkText, int, Job | TranslationError]] = []
         for index, (text, answer) in enumerate(zip(texts, job.answers, strict=True)):

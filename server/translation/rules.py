@@ -28,8 +28,8 @@ MAX_KEY_CHARACTERS = 256
 MAX_SEARCH_NODES = 65_536
 MAX_PHRASES, MAX_PHRASE_CHARACTERS = 100, 100
 LEAST_RATIO = 0.01  # of target tokens to source tokens
-# Of a text, for each token that it may have: SentencePiece's pieces have at most 16 by default. Half of that refuses
-# texts that fit; twice that encodes those that cannot fit for longer before they are refused.
+# A text may have so many characters for each token that it may have: SentencePiece's pieces have at most 16 by default.
+# Half, and texts are refused that fit. Twice, and a text that cannot fit is encoded longer before it is refused.
 _CHARACTERS_PER_TOKEN = 16
 _MAX_FACTOR = 10.0  # of a penalty for repetition, and of patience
 _MAX_BIAS = 0.999
