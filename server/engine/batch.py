@@ -39,7 +39,6 @@ class Batch:
         self._has_cancelled = False  # whether a caller may have left since the last look
         self._first_deadline = math.inf  # of the running sentences
         self._unaligned = Group()
-        self._parents: dict[Sentence, list[int]] = {}  # of the last step: the beam that each beam extends
         self._has_log_probs = False  # the last step
         self._steps_since_entry = 0
 
@@ -103,7 +102,6 @@ class Batch:
                 now = self._clock()
                 self._dispatch.cost.observe_step(rows, now - started, now - came if is_full else None)
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
-            self._parents = {}
             self.fail(error, self.sentences)
 
     def rest(self) -> None:
@@ -148,9 +146,8 @@ class Batch:
         """
         plan, decoder = self.plan, self.decoder
         past, source = plan.longest()
-        if entering or self._parents or decoder.padded_rows(plan.num_rows) < decoder.padded_rows(plan.end):
-            moves, self._parents = plan.arrange(self._parents), {}
-            decoder.move(moves, past)
+        if entering or plan.parents or decoder.padded_rows(plan.num_rows) < decoder.padded_rows(plan.end):
+            decoder.move(plan.arrange(), past)
         decoder.reserve(plan.end, past + 1, max([source, *(len(sentence.source_ids) for sentence in entering)]))
 
     def _encode(self, admitted: list[Sentence]) -> None:
@@ -208,22 +205,7 @@ class Batch:
         if not is_finite.all():
             broken = [sentence for sentence in self.plan.running if not is_finite[sentence.rows].all()]
             self.fail(FloatingPointError("log-probabilities that are not finite"), broken)
-        wanted = self._steer(top_ids, top_log_probs)
-        self.plan.advance(top_ids[:, 0])
-        ids, log_probs = top_ids.tolist(), top_log_probs.tolist()
-        finished: list[Sentence] = []
-        for sentence in self.plan.running:
-            search, rows = sentence.search, sentence.rows
-            if search.is_greedy:
-                if not search.advance_greedily(ids[rows[0]][0], log_probs[rows[0]][0]):
-                    finished.append(sentence)
-            elif parents := search.advance(
-                [ids[row] for row in rows], [log_probs[row] for row in rows], wanted.get(sentence, ())
-            ):
-                self._parents[sentence] = parents
-            else:
-                finished.append(sentence)
-        return finished
+        return self.plan.advance(top_ids, top_log_probs, self._steer(top_ids, top_log_probs))
 
     def _steer(self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32]) -> dict[Sentence, list[float]]:
         """Lets options change the step in place; returns the log-probabilities that searches want.

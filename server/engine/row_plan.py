@@ -4,6 +4,7 @@ Between any two steps, finished, cancelled and expired sentences leave, and wait
 idea: Orca (OSDI 2022).
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,14 @@ class RowPlan:
         end: number of rows that the next step is fed, gaps included. A row in a gap is fed as one that has just begun,
             and nobody reads what the step returns for it.
         footprint: of the running sentences, with the beams that they will still grow.
+        parents: of each beam search that took tokens since `arrange`, the beam that each of its beams extends.
     """
 
     def __init__(self, max_rows: int) -> None:
         self.running: list[Sentence] = []
         self.num_rows = self.end = 0
         self.footprint = Footprint()
+        self.parents: dict[Sentence, list[int]] = {}
         # What rows are fed is kept from step to step, because gathering it takes longer.
         self._last_ids = np.zeros(max_rows, np.int64)
         self._past_lengths, self._source_lengths = np.zeros((2, max_rows), np.int32)
@@ -74,7 +77,7 @@ class RowPlan:
         for array, idle in zip(self._fed, _IDLE, strict=True):
             array[freed] = idle
         if not self.running:
-            self.end = 0
+            self.end, self.parents = 0, {}
         return removed
 
     def inputs(self, *, is_alone: bool) -> StepInputs:
@@ -89,26 +92,44 @@ class RowPlan:
             is_alone=is_alone,
         )
 
-    def advance(self, best_ids: NDArray[np.int64]) -> None:
-        """Notes a step of all rows, int64 [rows]: each goes on with its best token, as in greedy search."""
-        self._last_ids[: len(best_ids)] = best_ids
-        self._past_lengths += self._is_used
+    def advance(
+        self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32], wanted: Mapping[Sentence, list[float]]
+    ) -> list[Sentence]:
+        """Gives each search the tokens of a step, and returns the sentences that are finished.
 
-    def arrange(self, parents: dict[Sentence, list[int]]) -> RowMoves:
+        Args:
+            top_ids: int64 [end, k], the best first.
+            top_log_probs: float32 [end, k].
+            wanted: of each search that names tokens, their log-probabilities.
+        """
+        self._last_ids[: len(top_ids)] = top_ids[:, 0]  # right for greedy rows; `arrange` sets those of beams
+        self._past_lengths += self._is_used
+        ids, log_probs = top_ids.tolist(), top_log_probs.tolist()
+        finished: list[Sentence] = []
+        for sentence in self.running:
+            search, rows = sentence.search, sentence.rows
+            if search.is_greedy:
+                if not search.advance_greedily(ids[rows[0]][0], log_probs[rows[0]][0]):
+                    finished.append(sentence)
+            elif parents := search.advance(
+                [ids[row] for row in rows], [log_probs[row] for row in rows], wanted.get(sentence, ())
+            ):
+                self.parents[sentence] = parents
+            else:
+                finished.append(sentence)
+        return finished
+
+    def arrange(self) -> RowMoves:
         """Lays out the rows of the next step without gaps, and moves as few as possible.
 
         A beam stays in the row of the beam that it extends, if that row is within the new end and no other beam has
         claimed it. Any other beam moves to a free row of its own sentence, where only the last positions differ, or, if
         there is none, to a row that another sentence has left.
 
-        Args:
-            parents: of each sentence that was stepped, the beam that each of the next beams extends. A sentence without
-                an entry keeps its rows. A sentence without rows has left.
-
         Returns:
             The copies to make in caches; `Sentence.rows` are the new ones already.
         """
-        sources = {s: [s.rows[beam] for beam in beams] for s, beams in parents.items() if s.rows}
+        sources = {s: [s.rows[beam] for beam in beams] for s, beams in self.parents.items() if s.rows}
         num_rows = self.num_rows + sum(len(rows) - len(s.rows) for s, rows in sources.items())
         # A greedy sentence has no entry, nor has one whose last step failed: it moves only if it lies behind the end.
         behind_end = (s for s in self.running if s not in sources and max(s.rows, default=0) >= num_rows)
@@ -117,9 +138,10 @@ class RowPlan:
         moves = self._settle(sources)
         for array in self._fed if moves.to else ():
             array[moves.to] = array[moves.from_]
-        for sentence in parents:
+        for sentence in self.parents:
             if sentence.rows:
                 self._last_ids[sentence.rows] = sentence.search.last_ids
+        self.parents = {}
         return moves
 
     def _settle(self, sources: dict[Sentence, list[int]]) -> RowMoves:

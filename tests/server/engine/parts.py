@@ -90,12 +90,10 @@ def new_dispatch(
     return Dispatch(limits, cost or CostModel(max_rows, num_lanes), clock or FakeClock())
 
 
-def run_step(
-    plan: RowPlan, entering: Sequence[Sentence] = (), parents: dict[Sentence, list[int]] | None = None
-) -> None:
+def run_step(plan: RowPlan, entering: Sequence[Sentence] = ()) -> None:
     """Does what a batch does with its rows between two steps."""
     plan.add(list(entering))
-    plan.arrange(parents or {})
+    plan.arrange()
     plan.place(list(entering))
 
 

@@ -20,7 +20,7 @@ def test_newcomer_joins_while_others_run() -> None:
     first, second = new_sentence(), new_sentence()
     run_step(plan, [first])
 
-    run_step(plan, [second], {first: [0]})
+    run_step(plan, [second])
 
     assert plan.running == [first, second]
     assert (first.rows, second.rows) == ([0], [1])

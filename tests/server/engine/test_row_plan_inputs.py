@@ -22,12 +22,18 @@ def fed(plan: RowPlan) -> tuple[list[int], list[int], list[int]]:
     return inputs.input_ids.tolist(), inputs.past_lengths.tolist(), inputs.source_lengths.tolist()
 
 
+def advance(plan: RowPlan, *top_ids: list[int]) -> None:
+    """Takes a step that returns these tokens for each row, the likeliest first."""
+    log_probs = [[-0.1 * (rank + 1) for rank in range(len(ids))] for ids in top_ids]
+    plan.advance(np.array(top_ids), np.array(log_probs, np.float32), {})
+
+
 def test_rows_start_with_bos_and_go_on_with_the_best_tokens() -> None:
     plan = RowPlan(max_rows=4)
     run_step(plan, [new(5), new(8)])
     assert fed(plan) == ([BOS, BOS], [0, 0], [5, 8])
 
-    plan.advance(np.array([11, 12]))
+    advance(plan, [11], [12])
     run_step(plan, [new(3)])
 
     assert fed(plan) == ([11, 12, BOS], [1, 1, 0], [5, 8, 3])
@@ -37,10 +43,10 @@ def test_a_moved_row_takes_all_of_it_along() -> None:
     plan = RowPlan(max_rows=4)
     sentences = [new(5), new(8), new(6)]
     run_step(plan, sentences)
-    plan.advance(np.array([11, 12, 13]))
+    advance(plan, [11], [12], [13])
 
     plan.remove(sentences[:1])
-    plan.arrange({})
+    plan.arrange()
 
     assert fed(plan) == ([13, 12], [1, 1], [6, 8])
 
@@ -49,10 +55,9 @@ def test_beams_go_on_with_the_tokens_that_their_search_chose() -> None:
     plan = RowPlan(max_rows=4)
     sentence = new(5, beam_size=2)
     run_step(plan, [sentence])
-    parents = sentence.search.advance([[3, 21, 22, 23]], [[-0.1, -0.2, -0.3, -0.4]])
-    plan.advance(np.array([3]))
 
-    plan.arrange({sentence: parents})
+    advance(plan, [3, 21, 22, 23])
+    plan.arrange()
 
     assert fed(plan) == ([21, 22], [1, 1], [5, 5])
 
@@ -72,7 +77,7 @@ def test_what_was_fed_is_not_changed_by_the_next_step() -> None:
     run_step(plan, [new(5)])
     inputs = plan.inputs(is_alone=True)
 
-    plan.advance(np.array([9]))
+    advance(plan, [9])
 
     assert (inputs.input_ids.tolist(), inputs.past_lengths.tolist()) == ([BOS], [0])
     assert inputs.is_alone

@@ -14,7 +14,7 @@ def test_last_row_moves_into_the_gap_that_a_finished_sentence_leaves() -> None:
     run_step(plan, [first, second, third])
 
     plan.remove([first])
-    moves = plan.arrange({second: [0], third: [0]})
+    moves = plan.arrange()
 
     assert (moves.to, moves.from_, moves.common) == ([0], [2], [0])
     assert (second.rows, third.rows) == ([1], [0])
@@ -25,7 +25,8 @@ def test_beam_grows_into_free_rows() -> None:
     beam = new_sentence(beam_size=3)
     run_step(plan, [beam])
 
-    moves = plan.arrange({beam: [0, 0, 0]})
+    plan.parents = {beam: [0, 0, 0]}
+    moves = plan.arrange()
 
     assert beam.rows == [0, 1, 2]
     assert (moves.to, moves.from_) == ([1, 2], [0, 0])
@@ -35,10 +36,12 @@ def test_beam_reorder_moves_only_changed_rows_within_the_sentence() -> None:
     plan = RowPlan(max_rows=12)
     beam = new_sentence(beam_size=3)
     run_step(plan, [beam])
-    plan.arrange({beam: beam.search.advance([[10, 11, 12]], [[-0.1, -0.2, -0.3]])})
+    plan.parents = {beam: beam.search.advance([[10, 11, 12]], [[-0.1, -0.2, -0.3]])}
+    plan.arrange()
 
     parents = beam.search.advance([[13, 14, 15]] * 3, [[-5.0, -6.0, -7.0], [-9.0, -9.0, -9.0], [-0.1, -0.2, -5.0]])
-    moves = plan.arrange({beam: parents})
+    plan.parents = {beam: parents}
+    moves = plan.arrange()
 
     assert parents == [2, 2, 0]
     assert beam.rows == [2, 1, 0]
@@ -93,7 +96,8 @@ def test_rows_stay_without_gaps_and_follow_their_beams_through_random_moves() ->
         has_room = waiting and plan.footprint.rows + waiting[0].footprint.rows <= 12
         entering = [waiting.pop(0)] if has_room else []
         plan.add(entering)
-        moves = plan.arrange({s: p for s, p in parents.items() if len(p) > 1 or len(s.rows) > 1})  # as a lane does
+        plan.parents = {s: p for s, p in parents.items() if len(p) > 1 or len(s.rows) > 1}  # as `advance` does
+        moves = plan.arrange()
         check_counts(plan)
         replay(moves, rows)
         plan.place(entering)
