@@ -15,7 +15,7 @@ export class Languages {
           if (target !== source) this.#add(source, target, null);
       }
     }
-    this.first = pairsOf(models[0] ?? {})[0] ?? ["", ""];
+    this.first = beginning(models.flatMap(pairsOf), navigator.languages);
   }
 
   get sources() {
@@ -79,6 +79,13 @@ function pairsOf({ languagePairs, sourceLanguageCodes = [], targetLanguageCodes 
   return sourceLanguageCodes.flatMap((source) =>
     targetLanguageCodes.filter((each) => each !== source).map((each) => [source, each]),
   );
+}
+
+/** Returns the first pair from a language that the reader prefers, or else the first of all. */
+function beginning(pairs, preferred) {
+  const primary = (code) => code.split(/[-_]/)[0].toLowerCase();
+  const found = preferred.map((each) => pairs.find(([source]) => primary(source) === primary(each)));
+  return found.find(Boolean) ?? pairs[0] ?? ["", ""];
 }
 
 function byName(codes) {

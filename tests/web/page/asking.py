@@ -3,6 +3,7 @@
 from tests.web.page.visit import TEXT, Visit, finished, translate, wait_for, wait_until
 
 HOSTILE = "<img src=x onerror=document.title='broken'> <b>A dog</b> runs. &lt;script&gt;"
+LOCALES = ("en-GB", "de-AT", "fr")  # no model translates French: then it is the first language of all
 
 
 def a_key_is_no_request(visit: Visit) -> None:
@@ -59,6 +60,12 @@ def wrong_languages_in_the_address_do_no_harm(visit: Visit) -> None:
 
     assert page.input_value("#source-language") in ("de", "en")
     assert translate(page, "Berlin.")
+
+
+def the_first_language_is_one_that_the_reader_prefers(visit: Visit) -> None:
+    chosen = {locale: visit.open(fragment="", locale=locale).input_value("#source-language") for locale in LOCALES}
+
+    assert chosen == {"en-GB": "en", "de-AT": "de", "fr": "de"}
 
 
 def refusals_and_broken_connections_are_said_in_words(visit: Visit) -> None:

@@ -35,6 +35,7 @@ CHECKS: list[Callable[[Visit], None]] = [
     asking.escape_stops,
     asking.the_address_has_the_languages_alone,
     asking.wrong_languages_in_the_address_do_no_harm,
+    asking.the_first_language_is_one_that_the_reader_prefers,
     asking.refusals_and_broken_connections_are_said_in_words,
     asking.a_key_is_asked_for_and_waits_are_as_told,
     asking.an_edit_does_not_cut_a_wait_short,

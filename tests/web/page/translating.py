@@ -168,7 +168,7 @@ def languages_are_offered_as_the_models_have_them(visit: Visit) -> None:
     )
 
     assert offered == [
-        ["fr", "en"], ["en", "fr", "es"], ["en", "de", "es"], ["de"], True, ["a"], [], ["b"], [],
+        ["en", "de"], ["en", "fr", "es"], ["en", "de", "es"], ["de"], True, ["a"], [], ["b"], [],
     ]  # fmt: skip
 
 
