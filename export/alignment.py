@@ -17,7 +17,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from export.aligner import all_heads_graph
-from export.verify import IdTranslator
+from export.id_translator import IdTranslator
 from server.bundle.alignment import Alignment, Head
 from server.bundle.bundle import Bundle
 from server.bundle.graphs import ALIGNER_INPUTS, PLAIN_STEP, WEIGHTS_FILE

@@ -19,19 +19,13 @@ from export.drafts import drafted
 from export.examples import CHECKED_SENTENCES, encode_examples
 from export.files import EXACT, check_variants, write_variant
 from export.halves import share_halves
+from export.id_translator import IdTranslator, open_translator
 from export.manifest import draft_manifest
 from export.mapped import MappedWeights
 from export.parked import ParkedWeights
 from export.probe import probe_model
 from export.subject import DevSet, Subject
-from export.verify import (
-    IdTranslator,
-    VerificationError,
-    check_quality,
-    check_rows_apart,
-    measure_quality,
-    open_translator,
-)
+from export.verify import VerificationError, check_quality, check_rows_apart, measure_quality
 from model.memory import passing_over_old_objects, return_freed_memory
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
@@ -271,9 +265,7 @@ class _Export:
         options = DecodingOptions(
             beam_size=4, length_penalty=self.subject.search.length_penalty, use_shortlist=use_shortlist
         )
-        sources = [list(example.source_ids) for example in self.examples]
-        best = translator(sources, options, [example.prefix for example in self.examples])
-        return [self.tokenizer.decode(hypothesis.ids) for hypothesis in best]
+        return [self.tokenizer.decode(best.ids) for best in translator.of_examples(self.examples, options)]
 
     def _references(self) -> list[list[int]]:
         """Returns the first references as decoder input; none if there are none."""
@@ -285,8 +277,5 @@ class _Export:
     def _forced_targets(self, translator: IdTranslator) -> list[list[int]]:
         """Returns the model's own translations of the first sentences as decoder input."""
         config, examples = self.subject.model.config, self.examples[:CHECKED_SENTENCES]
-        prefixes = [example.prefix for example in examples]
-        sources = [list(example.source_ids) for example in examples]
-        best = translator(sources, DecodingOptions(beam_size=1), prefixes)
-        found = zip(prefixes, best, strict=True)
-        return [[config.bos_id, *prefix, *hypothesis.ids][: config.max_positions] for prefix, hypothesis in found]
+        found = zip(examples, translator.of_examples(examples, DecodingOptions(beam_size=1)), strict=True)
+        return [[config.bos_id, *each.prefix, *best.ids][: config.max_positions] for each, best in found]

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from export.id_translator import IdTranslator
 from export.subject import Subject
-from export.verify import IdTranslator, check_ids, check_step_logits
+from export.verify import check_ids, check_step_logits
 from export.verify_one_pass import check_lengths, check_positions, check_readings
 from model.one_pass import OnePass
 from model.search import Stepwise

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from export.verify import IdTranslator
+from export.id_translator import IdTranslator
 from server.bundle.manifest import Manifest
 from server.bundle.masking import Masking
 from server.bundle.tokenizer import Tokenizer

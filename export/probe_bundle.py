@@ -19,11 +19,11 @@ from export.confidence import usual_search, with_confidence
 from export.endings import endings
 from export.examples import CHECKED_SENTENCES, encode_examples
 from export.files import EXACT
+from export.id_translator import open_translator
 from export.imports.samples import own_sentences
 from export.probe import probe_model
 from export.subject import DevSet
 from export.texts import read_text
-from export.verify import open_translator
 from model.command import Parser, parse
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.graphs import TRANSFORMER
@@ -103,8 +103,7 @@ def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], refer
         if references:
             dev = DevSet(sentences, list(references), [(pair.source, pair.target)] * len(sentences))
             examples = encode_examples(dev, manifest, tokenizer)
-            sources, prefixes = [list(each.source_ids) for each in examples], [each.prefix for each in examples]
-            best = translator(sources, usual_search(manifest), prefixes)
+            best = translator.of_examples(examples, usual_search(manifest))
             manifest = with_confidence(tokenizer, manifest, examples, best)
         if manifest.family != TRANSFORMER:
             return manifest  # the aligner is made of a Transformer's layers

@@ -20,8 +20,9 @@ from export.drafts import drafted
 from export.endings import endings
 from export.files import save_graphs
 from export.halves import share_halves
+from export.id_translator import open_translator
 from export.probe_bundle import write_manifest
-from export.verify import VerificationError, open_translator
+from export.verify import VerificationError
 from model.command import Parser, parse
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.files import describe_file

@@ -10,37 +10,28 @@ tolerances:
 - an int8 sentence alone gives the ids that it gives in a batch (>= 99 %).
 """
 
-import dataclasses
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import sacrebleu
 import torch
 from numpy.typing import NDArray
-from prometheus_client import CollectorRegistry
 
 from export.examples import Example
+from export.id_translator import IdTranslator
 from export.states import states_of
 from model.data import pad
 from model.search import SearchRules, Stepwise, default_max_tokens, search
-from server.bundle.bundle import Bundle
 from server.bundle.graphs import cache_names
 from server.bundle.languages import Ids
 from server.bundle.manifest import SearchDefaults
 from server.bundle.states import empty_states
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions
-from server.decoding.result import Hypothesis, Result
-from server.engine.engine import Engine
-from server.engine.limits import EngineLimits, LaneLimits
-from server.network import Runner
+from server.decoding.result import Hypothesis
 from server.runtime.runner import HostRunner
-from server.telemetry.metrics import Metrics
 
 LOGITS_ATOL = 1e-4
 LOGITS_RTOL = 1e-5  # of the largest logit, where that allows more: other people's models have logits of 30 and more
@@ -51,74 +42,6 @@ _ORACLE_BYTES = 1 << 23  # of logits at a time; the search holds ten times that
 
 class VerificationError(Exception):
     """The bundle is not what the checkpoint is; `str()` lists every failure."""
-
-
-@dataclass(frozen=True, slots=True)
-class IdTranslator:
-    """An engine over one variant, for translating token ids without a server.
-
-    Attributes:
-        engine: running.
-        let_go: frees the memory of its weights until it runs again.
-        placeholder_ids: of the vocabulary.
-    """
-
-    engine: Engine
-    let_go: Callable[[], None] = lambda: None
-    placeholder_ids: Sequence[int] = ()
-
-    def __call__(
-        self, sources: list[list[int]], options: DecodingOptions, prefixes: Sequence[Ids] = ()
-    ) -> list[Hypothesis]:
-        """Returns each sentence's best hypothesis, in shared batches; `prefixes`, or those of `options`, are forced."""
-        return [future.result().hypotheses[0] for future in self._submit(sources, options, prefixes)]
-
-    def one_by_one(
-        self, sources: list[list[int]], options: DecodingOptions, prefixes: Sequence[Ids] = ()
-    ) -> list[Hypothesis]:
-        """As `__call__`, but each sentence runs alone."""
-        prefixes = prefixes or [options.forced_prefix] * len(sources)
-        return [self([source], options, [prefix])[0] for source, prefix in zip(sources, prefixes, strict=True)]
-
-    def _submit(
-        self, sources: list[list[int]], options: DecodingOptions, prefixes: Sequence[Ids]
-    ) -> list[Future[Result]]:
-        futures: dict[int, Future[Result]] = {}
-        prefixes = prefixes or [options.forced_prefix] * len(sources)
-        for prefix in dict.fromkeys(prefixes):
-            places = [i for i, each in enumerate(prefixes) if each == prefix]
-            of_prefix = dataclasses.replace(options, forced_prefix=prefix)
-            found = self.engine.submit([sources[i] for i in places], of_prefix)
-            futures.update(zip(places, found, strict=True))
-        return [futures[i] for i in range(len(sources))]
-
-
-@contextmanager
-def open_translator(
-    runner: Runner,
-    bundle: Bundle,
-    max_rows: int = 64,
-    let_go: Callable[[], None] = lambda: None,
-    placeholder_ids: Sequence[int] = (),
-) -> Iterator[IdTranslator]:
-    """Runs an engine of one lane for the time of a `with` block; the last two are as in `IdTranslator`."""
-    engine = Engine(
-        runner,
-        bundle.manifest,
-        Metrics(CollectorRegistry()).of_model(bundle.manifest.name, bundle.manifest.version),
-        EngineLimits(
-            num_lanes=1,
-            lane=LaneLimits(max_rows=max_rows, max_cached_positions=10**9, max_encode_tokens=2048),
-            max_waiting_tokens=10**9,
-            max_waiting_sentences=10**9,
-        ),
-        placeholder_ids=placeholder_ids,
-    )
-    engine.start()
-    try:
-        yield IdTranslator(engine, let_go, placeholder_ids)
-    finally:
-        engine.stop()
 
 
 def check_step_logits(
@@ -267,14 +190,14 @@ def measure_quality(
     translator: IdTranslator, tokenizer: Tokenizer, examples: Sequence[Example], options: DecodingOptions
 ) -> tuple[dict[str, Any], list[Hypothesis]]:
     """Translates sentences with references; returns sacreBLEU (13a, cased) and chrF, and the translations."""
-    sources, references = [list(each.source_ids) for each in examples], [each.reference for each in examples]
+    references = [each.reference for each in examples]
     started = time.monotonic()
-    best = translator(sources, options, [each.prefix for each in examples])
+    best = translator.of_examples(examples, options)
     hypotheses = [tokenizer.decode(each.ids) for each in best]
     seconds = time.monotonic() - started
     bleu, chrf = sacrebleu.metrics.BLEU(), sacrebleu.metrics.CHRF()
     scores = {
-        "sentences": len(sources),
+        "sentences": len(examples),
         "bleu": round(bleu.corpus_score(hypotheses, [references]).score, 2),
         "bleu_signature": str(bleu.get_signature()),
         "chrf": round(chrf.corpus_score(hypotheses, [references]).score, 2),

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from export.verify import LOGITS_ATOL, NEAR_TIE, IdTranslator, VerificationError
+from export.id_translator import IdTranslator
+from export.verify import LOGITS_ATOL, NEAR_TIE, VerificationError
 from model.ctc_search import Reading, best_path, exact_length, keep_top, prefix_beam
 from model.data import pad
 from model.one_pass import OnePass

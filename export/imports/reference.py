@@ -12,12 +12,12 @@ from typing import Any
 
 import torch
 
+from export.id_translator import open_translator
 from export.imports.families.ctranslate2_vocabularies import read_side
 from export.imports.foreign import CTRANSLATE2, TRANSFORMERS, ForeignModel
 from export.imports.report import Report
 from export.imports.settings import read_settings
 from export.subject import DevSet
-from export.verify import open_translator
 from model.search import default_max_tokens
 from server.bundle.bundle import Bundle
 from server.bundle.languages import LanguagePair

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from export.drafts import drafted
 from export.files import write_variant
+from export.id_translator import open_translator
 from export.manifest import draft_manifest
 from export.subject import Subject
-from export.verify import open_translator
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.languages import LanguagePair

@@ -1,8 +1,8 @@
 """Which checks a family has."""
 
 from export.compare import compare_with_model
+from export.id_translator import open_translator
 from export.subject import subject_of
-from export.verify import open_translator
 from model.checkpoint import Checkpoint
 from server.bundle.bundle import Bundle
 from server.runtime.runner import open_runner

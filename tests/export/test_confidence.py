@@ -7,8 +7,8 @@ import pytest
 
 from export.confidence import are_good, calibration_error, fit, usual_search, with_confidence
 from export.examples import encode_examples
+from export.id_translator import open_translator
 from export.subject import DevSet
-from export.verify import open_translator
 from server.bundle.bundle import Bundle
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Hypothesis

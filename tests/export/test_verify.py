@@ -9,15 +9,9 @@ import sentencepiece
 import torch
 
 from export.examples import encode_examples
+from export.id_translator import open_translator
 from export.subject import DevSet
-from export.verify import (
-    VerificationError,
-    check_ids,
-    check_quality,
-    check_step_logits,
-    measure_quality,
-    open_translator,
-)
+from export.verify import VerificationError, check_ids, check_quality, check_step_logits, measure_quality
 from model.checkpoint import Checkpoint
 from model.search import default_max_tokens, search
 from model.transformer import Transformer

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from export.verify import IdTranslator, VerificationError, open_translator
+from export.id_translator import IdTranslator, open_translator
+from export.verify import VerificationError
 from export.verify_one_pass import check_lengths, check_positions, check_readings
 from model.checkpoint import Checkpoint
 from model.one_pass import OnePass

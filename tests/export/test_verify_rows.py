@@ -7,14 +7,8 @@ import pytest
 from onnx import helper
 
 from export.graphs import step_graph
-from export.verify import (
-    NEAR_TIE,
-    VerificationError,
-    check_rows_apart,
-    open_translator,
-    tie_gap,
-    token_log_probs,
-)
+from export.id_translator import open_translator
+from export.verify import NEAR_TIE, VerificationError, check_rows_apart, tie_gap, token_log_probs
 from model.search import search
 from model.transformer import Transformer
 from server.bundle.bundle import Bundle

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from export.verify import open_translator
+from export.id_translator import open_translator
 from server.decoding.options import DecodingOptions
 from server.network import Decoder, StepInputs, StepKind
 from server.runtime.device_decoder import DeviceDecoder, _Step

@@ -9,7 +9,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from export.verify import open_translator
+from export.id_translator import open_translator
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.options import DecodingOptions

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from export.verify import open_translator
+from export.id_translator import open_translator
 from server.bundle.bundle import Bundle
 from server.decoding.options import DecodingOptions
 from server.runtime.runner import open_runner

@@ -8,7 +8,7 @@ import pytest
 
 from export.agreement import measure_agreement
 from export.files import write_variant
-from export.verify import open_translator
+from export.id_translator import open_translator
 from server.bundle.bundle import Bundle
 from server.decoding.options import DecodingOptions
 from server.network import Runner

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sentencepiece import SentencePieceProcessor
 
-from export.verify import open_translator
+from export.id_translator import open_translator
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.files import describe_file
 from server.bundle.languages import Languages, SourceLanguage, TargetLanguage
