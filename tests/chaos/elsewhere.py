@@ -11,7 +11,7 @@ from tests.acceptance.server_process import REPOSITORY
 from tests.chaos.case import Case, Options, Skipped, told
 
 _TIMEOUT_SECONDS = 3600.0
-_LAST_LINES = 14  # a table of attacks; of tests the end alone would do
+_LAST_LINES = 24  # the table of all fuzzed targets, the longest
 
 
 def run_command(arguments: Sequence[str], options: Options) -> Iterator[Check]:
