@@ -78,8 +78,8 @@ export: .venv/installed-dev  ## write and prove a bundle from CHECKPOINT, or ano
 bench: .venv/installed-bench  ## compare with CTranslate2 on this machine; ARGS="offline --model base ..." (tests/bench/README.md)
 	$(BIN)/python -m tests.bench $(ARGS)
 
-networks: .venv/installed-dev  ## compare bundles of networks; ARGS="ssru=runs/ssru ctc=runs/ctc --domain news=news.tsv" (tests/bench/networks.py)
-	$(BIN)/python -m tests.bench.networks $(ARGS)
+networks: .venv/installed-dev  ## train networks and compare them; ARGS="--data people --runs runs/people --domain news=news.tsv" (docs/explanations/networks.md)
+	$(BIN)/python -m tests.bench.train_networks $(ARGS)
 
 fuzz: .venv/installed-fuzz  ## feed the readers of foreign bytes with mutated ones; ARGS="split --seconds 600" (tests/fuzz/README.md)
 	$(BIN)/python -m tests.fuzz $(ARGS)

@@ -57,6 +57,7 @@ class Trainer:
         self.best_bleu = 0.0
         self.mean_loss = 0.0  # of the last hundred updates or so
         self.seconds = 0.0
+        self.target_tokens = 0
         self.pretrained = ""  # name of the model whose weights it began with
         self.loss_curve: list[tuple[int, float]] = []
         self.score_curve: list[tuple[int, float, float]] = []  # BLEU and chrF
@@ -93,6 +94,7 @@ class Trainer:
                     )
                 elapsed = time.monotonic() - started
                 self.seconds += elapsed
+                self.target_tokens += tokens
                 self.mean_loss += (loss - self.mean_loss) * max(0.01, 1 / self.step)
                 recent.append(loss)
                 if self.step % _LOG_EVERY == 0:
@@ -266,6 +268,7 @@ class Trainer:
             "steps": self.step,
             "epochs": self.epoch,
             "training_seconds": round(self.seconds),
+            "target_tokens": self.target_tokens,
             "device": self.device.type,
             "dev_bleu_greedy": round(bleu, 2),
         }
@@ -281,6 +284,7 @@ _PROGRESS = (
     "best_bleu",
     "mean_loss",
     "seconds",
+    "target_tokens",
     "pretrained",
     "loss_curve",
     "score_curve",

@@ -1,17 +1,17 @@
-"""`make networks`: what networks that learned from the same text are worth, each served as it is deployed.
+"""What networks that learned from the same text are worth, each served as it is deployed.
 
     python -m tests.bench.networks ssru=runs/ssru-bundle ctc=runs/ctc-bundle --domain captions=captions.tsv \
-        --domain news=news.tsv --trained figures.json
+        --domain news=news.tsv
 
 For each bundle it starts a server and measures, one network after the other: BLEU and chrF of its answers with 95 %
 intervals (bootstrap over sentences), by domain and by the length of the source; target tokens a second while many
 requests wait; the median time of a sentence alone; p95 of Poisson arrivals at 80 % of what it can do; peak memory. Then
-it measures steps without a server. The figures are kept in `--output`, so that the table can grow: a network whose
-figures are there with the same variant and beam size is not measured again. Nothing else should run beside it.
+it measures steps without a server. How fast a network learned stands in its manifest. The figures are kept in
+`--output`, so that the table can grow: a network whose figures are there with the same variant and beam size is not
+measured again. Nothing else should run beside it.
 
-`--pictures` draws quality against speed, quality by length, and the time of steps by their position.
-`--trained` adds how fast each learned: a list of objects with `key`, the name given here, and any of
-`tokens_per_second_alone`, `steps` and `target_tokens`.
+`--pictures` draws quality against speed, quality by length, and the time of steps by their position. `make networks`
+trains the networks first (`tests.bench.train_networks`).
 """
 
 import argparse
@@ -79,8 +79,7 @@ def compare(arguments: argparse.Namespace, domains: dict[str, Pairs]) -> None:
             document["networks"][name] = measure(Path(path), domains, arguments)
             arguments.output.parent.mkdir(parents=True, exist_ok=True)
             arguments.output.write_text(f"{json.dumps(document, indent=1)}\n", encoding="utf-8")
-    trained = json.loads(arguments.trained.read_text(encoding="utf-8")) if arguments.trained else []
-    print("\n\n".join(tables(document["networks"], {each["key"]: each for each in trained})))
+    print("\n\n".join(tables(document["networks"])))
     if arguments.pictures:
         draw(document["networks"], arguments.pictures)
 
@@ -100,6 +99,7 @@ def measure(path: Path, domains: dict[str, Pairs], arguments: argparse.Namespace
         "beam_size": arguments.beam_size,
         "million weights": _num_weights(manifest) / 1e6,
         "state KB of a row": _state_bytes(manifest, arguments.variant) / 1000,
+        "training tokens/s": _training_speed(manifest.training),
     }
     with our_server(settings) as server, open_stub(server.address) as stub:
         _answers(stub, lines[: _BATCH * _CALLERS], arguments.beam_size)  # warms up
@@ -136,14 +136,13 @@ def score(pairs: Pairs, answers: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def tables(networks: dict[str, Any], trained: dict[str, Any]) -> Iterator[str]:
+def tables(networks: dict[str, Any]) -> Iterator[str]:
     """Yields the tables in Markdown: what networks cost, how good they are, and how good by length."""
     costs = ("million weights", "tokens/s", "sentences/s", "alone ms", "p95 ms at 80 % load", "peak MB")
-    rows = []
-    for name, found in networks.items():
-        learned = trained.get(name, {}).get("tokens_per_second_alone")
-        shown = f"{learned:,}" if learned else "not measured"
-        rows.append([name, *(found[cost] for cost in (*costs, "state KB of a row")), shown])
+    rows = [
+        [name, *(found[cost] for cost in (*costs, "state KB of a row")), f"{found['training tokens/s']:,.0f}"]
+        for name, found in networks.items()
+    ]
     yield _table(["network", *costs, f"state KB, {_TOKENS} tokens", "training tokens/s"], rows)
     domains = list(dict.fromkeys(domain for found in networks.values() for domain in found["domains"]))
     headers = [f"{domain}, {metric}" for domain in domains for metric in ("BLEU", "chrF", "doubled words %")]
@@ -222,6 +221,12 @@ def _state_bytes(manifest: Manifest, variant: str) -> int:
     return sum(state.num_bytes(manifest.variants[variant].dtype, _TOKENS) for state in manifest.states)
 
 
+def _training_speed(facts: dict[str, Any]) -> float:
+    """Returns the target tokens a second; 0 if the training was of a version that did not count them."""
+    tokens, seconds = facts.get("target_tokens", 0), facts["training_seconds"]
+    return float(tokens / max(1, seconds))
+
+
 def _table(headers: list[str], rows: list[list[Any]]) -> str:
     return str(tabulate(rows, headers, tablefmt="github", floatfmt=",.1f"))
 
@@ -239,7 +244,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=FILE",
         help="test text, lines of SOURCE TAB TARGET; several times for several domains",
     )
-    parser.add_argument("--trained", type=Path, metavar="FILE", help="JSON with figures of the training")
     parser.add_argument("--variant", default="cpu-int8", help="of each bundle (default: %(default)s)")
     parser.add_argument("--beam-size", type=int, default=1, help="of every search (default: %(default)s)")
     parser.add_argument("--lanes", type=int, default=2, help="of each server (default: %(default)s)")

@@ -1,4 +1,4 @@
-"""Trains every recipe of a folder on the same text, exports each network, and compares their bundles.
+"""`make networks`: trains every recipe of a folder on the same text, exports each network, and compares their bundles.
 
     python -m tests.bench.train_networks --data data/people --runs runs/people --domain captions=captions.tsv
 
