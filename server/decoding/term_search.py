@@ -15,7 +15,7 @@ belong:
 The search begins shortly before the first term that the translation before it lacks: it writes what is before that
 again. So beams differ in the article of the term, and not in words far before it. These tokens count for the score.
 
-Hypotheses have their usual scores.
+Hypotheses have their usual scores. A term of whose tokens an option forbids one is not written.
 
 Sources of the ideas: Anderson et al., "Guided Open Vocabulary Image Captioning with Constrained Beam Search", EMNLP
 2017; Post and Vilar, "Fast Lexically Constrained Decoding with Dynamic Beam Allocation", NAACL 2018.
@@ -29,6 +29,7 @@ from typing import Any
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Hypothesis
+from server.decoding.steering import BANNED
 from server.decoding.terms import TermTrie, Written
 
 # In nats, for each term that a beam has written or is in. Half of it, and terms come late, behind what they should
@@ -55,7 +56,7 @@ class TermSearch(BeamSearch):
         self._ended: dict[tuple[int, ...], tuple[Written, int]] = {}  # by each hypothesis, and its length
         super().__init__(options, **others)
         self._num_given = len(self._followed)  # of tokens that do not count
-        again = (*options.forced_prefix, *options.terms.replaced.begin)[: self._max_tokens - 2]
+        again = (*options.forced_prefix, *options.terms.replaced.begin)[: max(self._max_tokens - 2, self._num_forced)]
         self._followed = max(self._followed, again, key=len)
         self._want()
 
@@ -76,6 +77,9 @@ class TermSearch(BeamSearch):
             tokens[beam].setdefault(token, log_prob)
         self.num_tokens += 1
         candidates = self._term_candidates(tokens)
+        if not (candidates or self.finished or self._repetitive):
+            self._finish_live()  # nothing may follow, and half a translation is better than none
+            return []
         is_last = self.num_tokens == self._max_tokens
         if is_last:
             candidates.sort(key=lambda each: -each[-1])
@@ -167,7 +171,7 @@ class TermSearch(BeamSearch):
             is_bound, left = before.node in terms.bound, self._beam_size
             for token, log_prob in own.items():
                 is_leading, is_end = token in leading, token == self._eos_id
-                if not (is_leading or is_end or left):
+                if log_prob < BANNED / 2 or not (is_leading or is_end or left):
                     continue
                 is_once = token in terms.once and terms.repeats(before, prefix, token)
                 if is_once or (is_bound and terms.forbids(before, token)):

@@ -9,6 +9,7 @@ import pytest
 
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import FinishReason, Hypothesis
+from server.decoding.steering import BANNED
 from server.decoding.term_search import TermSearch
 from server.decoding.terms import Form, Terms
 from tests.server.decoding.test_beam_search import BOS, EOS
@@ -294,6 +295,26 @@ def test_scores_are_those_of_the_tokens() -> None:
         expected = [network(tuple(tokens[:place])).get(token, -30.0) for place, token in enumerate(tokens)]
         assert each.log_probs == pytest.approx(expected)
         assert each.score == pytest.approx(sum(expected) / len(tokens))
+
+
+def test_a_term_with_a_banned_token_is_not_written() -> None:
+    network = saying(10, 11, 12, others={40: BANNED, 42: BANNED})
+
+    (best, *_) = search(network, ((40, 41), (41, 42)), ((20,),))
+
+    assert 20 in best.ids
+    assert not {40, 42} & set(best.ids)
+    assert best.score > -20
+
+
+def test_a_search_in_which_nothing_may_follow_ends_with_what_it_has() -> None:
+    def network(before: tuple[int, ...]) -> Mapping[int, float]:
+        return {10: -0.1, 11: -0.2, 40: BANNED} if not before else {EOS: -0.1, 12: BANNED, 40: BANNED}
+
+    found = search(network, ((40,),))
+
+    assert {each.finish_reason for each in found} == {FinishReason.LENGTH}
+    assert {each.ids for each in found} <= {(10,), (11,)}
 
 
 def test_a_forced_eos_ends_beams_at_the_limit() -> None:
