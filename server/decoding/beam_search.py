@@ -22,7 +22,8 @@ class BeamSearch:
 
     Args:
         options: its own; whether there is a shortlist does not matter here.
-        max_tokens: most target tokens, eos and the prefixes included, of which it leaves room for 2.
+        max_tokens: most target tokens, eos and the prefixes included. They are more than the forced prefix has, and
+            leave room for 2 behind a target prefix.
         bos_id: fed to the first step.
         eos_id: ends a translation.
         rules: the model's.
@@ -60,7 +61,7 @@ class BeamSearch:
         self._placeholders = placeholders if options.beam_size > 1 else {}
         self._num_forced = len(options.forced_prefix)
         given = () if options.prefix_bias_beta > 0 else options.target_prefix
-        self._followed = (*options.forced_prefix, *given)[: max_tokens - 2]
+        self._followed = (*options.forced_prefix, *given)[: max(max_tokens - 2, self._num_forced)]
         self._num_before_choice = len(self._followed) if given else -1
         may_end = options.end_loops and not options.given_targets
         self._loops = LoopWatch(source_ids, len(options.target_prefix)) if may_end else None
@@ -152,7 +153,7 @@ class BeamSearch:
                 parents = self._keep(live, parents)
         if not parents or (len(self.finished) >= self._most_finished and self._is_over()):
             return []
-        if self.num_tokens == self._last_step:
+        if self.num_tokens >= self._last_step:
             self._finish_live()
             return []
         return parents
@@ -264,13 +265,15 @@ class BeamSearch:
             if length is not None:
                 self._note_repetition(self._prefixes[0][:length], self._log_probs[0], self._with(0)[:length])
                 return False
-        if self.num_tokens == self._last_step:
+        if self.num_tokens >= self._last_step:
             self._finish_live()
             return False
         return True
 
     def _finish(self, ids: list[int], log_prob: float, reason: FinishReason, of_tokens: list[float]) -> None:
-        if self._loops is not None and len(ids) > self._loops.most_tokens:
+        # At the limit nothing has looked for a loop yet, unless the search is greedy.
+        is_looked_for = reason is FinishReason.LENGTH and self.num_tokens % INTERVAL == 0
+        if self._loops is not None and (is_looked_for or len(ids) > self._loops.most_tokens):
             length = self._loops.find(ids)
             if length is not None:
                 self._note_repetition(ids[:length], log_prob, of_tokens[:length])

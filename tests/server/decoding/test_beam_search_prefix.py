@@ -37,6 +37,22 @@ def test_it_goes_on_as_from_a_forced_prefix_and_the_prefix_is_a_part_of_what_it_
     assert num_compared > 10
 
 
+@pytest.mark.parametrize("forced_eos", [False, True])
+@pytest.mark.parametrize("width", [1, 4])
+def test_a_forced_prefix_is_fed_even_if_one_token_may_follow(width: int, forced_eos: bool) -> None:
+    options = DecodingOptions(beam_size=width, num_hypotheses=1, forced_prefix=PREFIX)
+    rules = SearchRules(forced_eos=forced_eos)
+    search = BeamSearch(options, max_tokens=3, bos_id=BOS, eos_id=EOS, rules=rules)
+
+    for expected in PREFIX:
+        assert advance(search, dict.fromkeys(range(7, 15), -1.0)) == [0]
+        assert search.last_ids == [expected]
+    assert not advance(search, {token: -token / 10 for token in range(7, 15)})
+
+    (best,) = search.best()
+    assert (best.ids, best.finish_reason) == ((7,), FinishReason.LENGTH)
+
+
 def test_each_token_of_it_has_the_log_probability_0() -> None:
     options = DecodingOptions(beam_size=1, target_prefix=PREFIX, forced_prefix=(8,), with_tokens=True)
     search = BeamSearch(options, max_tokens=9, bos_id=BOS, eos_id=EOS)

@@ -108,6 +108,21 @@ def test_a_loop_that_is_cut_off_ends_where_it_is_cut() -> None:
     assert [node.is_chosen for node in search.tree()] == [index <= end for index in range(len(search.tree()))]
 
 
+@pytest.mark.parametrize("max_tokens", [15, 16, 17])
+def test_a_loop_that_ends_at_the_limit_is_cut_off_all_the_same(max_tokens: int) -> None:
+    found = []
+    for is_recorded in (False, True):
+        options = DecodingOptions(beam_size=1, with_scores=True, end_loops=True, with_search=is_recorded)
+        search = new_search(options, max_tokens=max_tokens, bos_id=BOS, eos_id=EOS, source_ids=(4, 5, 6, 7, 8, EOS))
+        tokens = iter([*range(10, 18), *[5] * 20])
+        while search.advance_greedily(next(tokens), -0.125):
+            pass
+        found.append(search.best())
+
+    assert found[0] == found[1]
+    assert (found[0][0].finish_reason is FinishReason.REPETITION) == (max_tokens >= 16)
+
+
 OPTIONS: list[dict[str, Any]] = [
     {"beam_size": 1},
     {"beam_size": 4, "num_hypotheses": 4},
