@@ -205,7 +205,10 @@ class Batch:
         if not is_finite.all():
             broken = [sentence for sentence in self.plan.running if not is_finite[sentence.rows].all()]
             self.fail(FloatingPointError("log-probabilities that are not finite"), broken)
-        return self.plan.advance(top_ids, top_log_probs, self._steer(top_ids, top_log_probs))
+        finished, failed = self.plan.advance(top_ids, top_log_probs, self._steer(top_ids, top_log_probs))
+        for sentence, error in failed.items():
+            self.fail(error, [sentence])
+        return finished
 
     def _steer(self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32]) -> dict[Sentence, list[float]]:
         """Lets options change the step in place; returns the log-probabilities that searches want.
@@ -261,6 +264,8 @@ class Batch:
             except InvalidStateError:  # the caller left during this step
                 self._metrics.count_sentences("cancelled")
                 self._metrics.count_wasted("cancelled", sentence.search.num_tokens)
+            except Exception as error:  # noqa: BLE001  # the neighbours are answered
+                self.fail(error, [sentence])
         self._remove(finished)
 
     def _remove(self, sentences: list[Sentence]) -> None:

@@ -94,8 +94,8 @@ class RowPlan:
 
     def advance(
         self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32], wanted: Mapping[Sentence, list[float]]
-    ) -> list[Sentence]:
-        """Gives each search the tokens of a step, and returns the sentences that are finished.
+    ) -> tuple[list[Sentence], dict[Sentence, Exception]]:
+        """Gives each search the tokens of a step; returns the finished sentences, and those whose searches have failed.
 
         Args:
             top_ids: int64 [end, k], the best first.
@@ -106,18 +106,22 @@ class RowPlan:
         self._past_lengths += self._is_used
         ids, log_probs = top_ids.tolist(), top_log_probs.tolist()
         finished: list[Sentence] = []
+        failed: dict[Sentence, Exception] = {}
         for sentence in self.running:
             search, rows = sentence.search, sentence.rows
-            if search.is_greedy:
-                if not search.advance_greedily(ids[rows[0]][0], log_probs[rows[0]][0]):
+            try:
+                if search.is_greedy:
+                    if not search.advance_greedily(ids[rows[0]][0], log_probs[rows[0]][0]):
+                        finished.append(sentence)
+                elif parents := search.advance(
+                    [ids[row] for row in rows], [log_probs[row] for row in rows], wanted.get(sentence, ())
+                ):
+                    self.parents[sentence] = parents
+                else:
                     finished.append(sentence)
-            elif parents := search.advance(
-                [ids[row] for row in rows], [log_probs[row] for row in rows], wanted.get(sentence, ())
-            ):
-                self.parents[sentence] = parents
-            else:
-                finished.append(sentence)
-        return finished
+            except Exception as error:  # noqa: BLE001  # the neighbours go on
+                failed[sentence] = error
+        return finished, failed
 
     def arrange(self) -> RowMoves:
         """Lays out the rows of the next step without gaps, and moves as few as possible.

@@ -67,6 +67,29 @@ def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(
     assert whole.result(0).hypotheses[0].ids == tokens(3)
 
 
+@pytest.mark.parametrize("broken_method", ["advance", "advance_greedily", "best"])
+@pytest.mark.parametrize("options", [GREEDY, DecodingOptions(beam_size=2)])
+def test_a_search_that_raises_fails_its_own_sentence_alone(
+    parts: Parts, batch: Batch, options: DecodingOptions, broken_method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (broken,), (whole,) = parts.submit(3, options=options), parts.submit(3)
+    parts.step(batch)
+    (sentence,) = (each for each in batch.plan.running if each.future is broken)
+    monkeypatch.setattr(sentence.search, broken_method, _raise)
+    if broken_method != "best":
+        sentence.search.is_greedy = broken_method == "advance_greedily"
+    parts.step(batch, 4)
+
+    with pytest.raises(EngineFailed):
+        broken.result(0)
+    assert whole.result(0).hypotheses[0].ids == tokens(3)
+    assert (batch.plan.num_rows, batch.plan.running) == (0, [])
+
+
+def _raise(*_: object, **__: object) -> None:
+    raise IndexError("list assignment index out of range")
+
+
 def test_faults_are_counted(parts: Parts, batch: Batch) -> None:
     counts = []
     for num_failures in (1, 1, 0):
