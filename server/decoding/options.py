@@ -159,6 +159,22 @@ class DecodingOptions:
             return self
         return replace(self, min_output_tokens=least, max_output_tokens=most)
 
+    def most_tokens(self, source_tokens: int, num_given: int, limit: int) -> int:
+        """Returns the bound on a sentence's target tokens, eos and target prefix included, and the forced prefix not.
+
+        Args:
+            source_tokens: with eos. The options are those of a source of so many tokens (`of_source`).
+            num_given: tokens of the target prefix.
+            limit: of the model.
+        """
+        if self.given_targets:
+            return limit
+        most = self.max_output_tokens or num_given + default_max_tokens(source_tokens, limit)
+        most = max(most, 1 + self.min_output_tokens)
+        if num_given or self.return_alternatives:  # each alternative is a prefix of its own
+            most = max(most, num_given + BEHIND_PREFIX)
+        return min(most, limit)
+
 
 def default_max_tokens(source_tokens: int, limit: int) -> int:
     """Returns the default bound on target tokens: twice the source's plus 16, at most `limit`."""

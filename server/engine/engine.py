@@ -17,7 +17,7 @@ from functools import partial
 from math import inf
 
 from server.bundle.manifest import Manifest
-from server.decoding.options import BEHIND_PREFIX, DecodingOptions, default_max_tokens
+from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.cores import Cores, Gate
 from server.engine.dispatch import Dispatch
@@ -176,17 +176,12 @@ class Engine:
         self, source_ids: tuple[int, ...], options: DecodingOptions, deadline: float = inf, flow: Flow = ANYONE
     ) -> Sentence:
         options = options.of_source(len(source_ids))
-        num_given, limit = len(options.target_prefix), self._manifest.limits.max_target_tokens
-        max_tokens = options.max_output_tokens or num_given + default_max_tokens(len(source_ids), limit)
-        if options.given_targets:
-            max_tokens = limit
-        max_tokens = max(max_tokens, 1 + options.min_output_tokens)
-        if num_given:
-            max_tokens = max(max_tokens, num_given + BEHIND_PREFIX)
+        limit = self._manifest.limits.max_target_tokens
+        most_tokens = options.most_tokens(len(source_ids), len(options.target_prefix), limit)
         has_none = self._placeholder_ids.isdisjoint(source_ids)
         search = self._new_search(
             options,
-            max_tokens=min(len(options.forced_prefix) + max_tokens, limit),
+            max_tokens=min(len(options.forced_prefix) + most_tokens, limit),
             bos_id=self._manifest.special_ids.bos,
             eos_id=self._manifest.special_ids.eos,
             rules=self._manifest.search.rules,

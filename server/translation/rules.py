@@ -14,7 +14,7 @@ from server.bundle.alignment import Alignment
 from server.bundle.confidence import Confidence
 from server.bundle.manifest import Limits, Manifest
 from server.bundle.tokenizer import Tokenizer
-from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions, default_max_tokens
+from server.decoding.options import MAX_LENGTH_PENALTY, DecodingOptions
 from server.errors import InvalidRequest, PermissionDenied
 from server.text.masking import Masker
 from server.text.source import SplitText
@@ -230,19 +230,17 @@ def check_scores(options: DecodingOptions, *, with_search: bool = False) -> None
         raise InvalidRequest("decoding.with_scores", message)
 
 
-def count_search_nodes(beam_size: int, source_tokens: Sequence[int], max_output_tokens: int | None) -> int:
+def count_search_nodes(beam_size: int, most_tokens: Sequence[int]) -> int:
     """Returns how many nodes the trees of all searches may have together at most.
 
     Args:
         beam_size: of the searches.
-        source_tokens: of each sentence.
-        max_output_tokens: as the request has it; None if it has none.
+        most_tokens: of the translation of each sentence.
 
     Raises:
         InvalidRequest: they may have more than `MAX_SEARCH_NODES`.
     """
-    lengths = [max_output_tokens or default_max_tokens(each, MAX_SEARCH_NODES) for each in source_tokens]
-    num_nodes = beam_size * sum(lengths)
+    num_nodes = beam_size * sum(most_tokens)
     if num_nodes > MAX_SEARCH_NODES:
         limit = f"the most target tokens of all sentences times the beam size is over {MAX_SEARCH_NODES}"
         raise InvalidRequest("output.include_search", f"must be false if {limit}: it is {num_nodes}")

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,6 +30,7 @@ from server.translation.refusals import Refusals
 from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Routes, TextRoute, choose_routes
 from server.translation.rules import (
+    MAX_SEARCH_NODES,
     check_answer,
     check_priority,
     check_texts,
@@ -207,13 +207,14 @@ class Translator:
         num_nodes = 0
         if request.with_search:
             width = max(leg.options.beam_size for group in groups for leg in group.legs)
-            ratio = max(1.0, options.min_length_ratio)
-            lengths = [
-                math.ceil(ratio * each.num_tokens) + (len(each.prefix.ids) if each.prefix else 0)
-                for each in sentences
-                if each.source_ids is not None
+            most_tokens = [
+                options.of_source(num_tokens).most_tokens(
+                    num_tokens, len(sentence.prefix.ids) if sentence.prefix else 0, MAX_SEARCH_NODES
+                )
+                for sentence in sentences
+                if sentence.source_ids is not None and (num_tokens := len(sentence.source_ids))
             ]
-            num_nodes = count_search_nodes(width, lengths, request.decoding.max_output_tokens)
+            num_nodes = count_search_nodes(width, most_tokens)
         if time.monotonic() >= deadline:
             raise DeadlineExceeded("the time was over before the translation could start")
         num_sentences = sum(len(answer.split.sentences) * len(answer.legs) for answer in answers)  # on each leg

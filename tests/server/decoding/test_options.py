@@ -91,6 +91,24 @@ def test_default_limit_grows_with_the_source(source_tokens: int, limit: int, exp
 
 
 @pytest.mark.parametrize(
+    ("options", "num_given", "expected"),
+    [
+        ({}, 0, 26),
+        ({}, 4, 30),
+        ({"max_output_tokens": 7}, 0, 7),
+        ({"max_output_tokens": 7}, 6, 9),  # the prefix and what a search needs behind it
+        ({"max_output_tokens": 1, "return_alternatives": True}, 0, 3),
+        ({"min_output_tokens": 80}, 0, 81),
+        ({"min_length_ratio": 9.0}, 0, 45),
+        ({"max_output_tokens": 1000}, 0, 200),
+        ({"given_targets": ((5,),)}, 0, 200),
+    ],
+)
+def test_a_translation_has_at_most_so_many_tokens(options: dict[str, Any], num_given: int, expected: int) -> None:
+    assert DecodingOptions(**options).of_source(5).most_tokens(5, num_given, 200) == expected
+
+
+@pytest.mark.parametrize(
     ("asked", "source_tokens", "least", "most"),
     [
         ({}, 10, 0, None),

@@ -60,6 +60,20 @@ def test_other_limits_are_of_the_source_and_of_what_is_given(
     assert hypothesis.finish_reason is FinishReason.LENGTH
 
 
+@pytest.mark.parametrize("most", [{"max_output_tokens": 1}, {"max_output_tokens": 2}, {"max_length_ratio": 0.3}])
+def test_alternatives_have_room_for_what_follows_and_harm_no_neighbour(bench: Bench, most: dict[str, Any]) -> None:
+    options = DecodingOptions(beam_size=2, num_hypotheses=2, return_alternatives=True, with_tokens=True, **most)
+    (neighbour,) = bench.submit(9)
+    (asked,) = bench.submit(9, options=options)
+
+    bench.step(11)
+
+    assert neighbour.result(0).hypotheses[0].ids == tokens(9)
+    first, second = asked.result(0).hypotheses
+    assert first.ids[0] != second.ids[0]
+    assert {len(first.ids), len(second.ids)} == {3}
+
+
 def test_what_the_engine_holds_is_told(bench: Bench) -> None:
     bench.submit(*[5] * 12)
 

@@ -123,8 +123,8 @@ def decoding(manifest: Manifest, *, has_shortlist: bool = False, **fields: Any) 
             lambda _: check_scores(DecodingOptions(return_alternatives=True), with_search=True),
             ["output.include_search", "must be false", "return_alternatives"],
         ),
-        (lambda _: count_search_nodes(4, [3] * 745, None), ["output.include_search", "over 65536", "it is 65560"]),
-        (lambda _: count_search_nodes(8, [3], 8193), ["output.include_search", "over 65536", "it is 65544"]),
+        (lambda _: count_search_nodes(4, [22] * 745), ["output.include_search", "over 65536", "it is 65560"]),
+        (lambda _: count_search_nodes(8, [8193]), ["output.include_search", "over 65536", "it is 65544"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -220,6 +220,5 @@ def test_samples_have_a_beam_each(manifest: Manifest) -> None:
 
 
 def test_a_tree_has_at_most_a_node_of_each_beam_and_step() -> None:
-    assert count_search_nodes(4, [3, 10], None) == 4 * (22 + 36)
-    assert count_search_nodes(1, [3, 10], 5) == 10
-    assert count_search_nodes(4, [], None) == 0
+    assert count_search_nodes(4, [22, 36]) == 4 * (22 + 36)
+    assert count_search_nodes(4, []) == 0
