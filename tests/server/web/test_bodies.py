@@ -71,6 +71,29 @@ async def test_all_bodies_that_are_being_read_have_a_limit_and_give_it_back() ->
     assert await bodies.read(coming(b"6789", b"")) == b"6789"
 
 
+@pytest.mark.parametrize(
+    ("content_type", "max_bytes", "times"),
+    [
+        ("multipart/form-data; boundary=x", MAX_BODY_BYTES + 1, 1),
+        ("multipart/form-data; boundary=x", MAX_BODY_BYTES, 8),
+        ("application/json", MAX_BODY_BYTES + 1, 8),
+    ],
+)
+async def test_a_form_with_a_file_keeps_others_waiting_for_less_long_than_json(
+    content_type: str, max_bytes: int, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long_messages = LongMessages()
+    waits: list[int] = []
+
+    async def wait(num_bytes: int) -> None:
+        waits.append(num_bytes)
+
+    monkeypatch.setattr(long_messages, "wait_to_parse", wait)
+    await Bodies(long_messages).read(coming(b"a" * 20_000, b"", content_type=content_type), max_bytes)
+
+    assert waits == [times * 20_000]
+
+
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 15_000, b'{"a":' * 15_000, b"9" * 5000])
 def test_what_is_no_json_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidRequest, match="body: must be JSON in UTF-8"):
