@@ -33,7 +33,7 @@ REQUEST_ID_HEADER = "x-request-id"
 TIMEOUT_HEADER = "x-request-timeout"
 SEND_SECONDS = 60.0  # for a caller to take an answer, or an event of one. Half, and slow phones lose long ones. Twice,
 # and callers who read nothing keep the memory of their answers for longer.
-_CHUNK_BYTES = 64 << 10  # an answer is written in pieces, each when the caller has taken most of the one before
+CHUNK_BYTES = 64 << 10  # an answer is written in pieces, each when the caller has taken most of the one before
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
@@ -156,22 +156,27 @@ class Endpoint:
             await self._site.bodies.discard(receive)
             await send({"type": "http.response.body", "body": b""})
             return
-        if len(body) <= _CHUNK_BYTES:
+        if len(body) <= CHUNK_BYTES:
             await response(scope, receive, send)
             return
         give_back = self._site.backend.keep(len(body))
         try:
-            async with asyncio.timeout(SEND_SECONDS):
-                start = {"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers}
-                await send(start)
-                for begin in range(0, len(body), _CHUNK_BYTES):
-                    end = begin + _CHUNK_BYTES
-                    more = end < len(body)
-                    await send({"type": "http.response.body", "body": body[begin:end], "more_body": more})
-        except TimeoutError:
-            scope["state"]["abort"]()  # of `Connection`; a close would wait for the caller to take what is written
+            pieces = (body[begin : begin + CHUNK_BYTES] for begin in range(0, len(body), CHUNK_BYTES))
+            await send_pieces(response, pieces, scope, send)
         finally:
             give_back()
+
+
+async def send_pieces(response: Response, pieces: Iterable[bytes], scope: Scope, send: Send) -> None:
+    """Sends the head of an answer, and its body in pieces. A caller who does not take it in time is put out."""
+    try:
+        async with asyncio.timeout(SEND_SECONDS):
+            await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
+            for piece in pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+    except TimeoutError:
+        scope["state"]["abort"]()  # of `Connection`; a close would wait for the caller to take what is written
 
 
 def json_response(value: Any, status: int = 200) -> Response:

@@ -1,8 +1,14 @@
+import os
+import tempfile
+from typing import Any
+
 import pytest
+from starlette.types import Message
 
 from server.errors import InvalidRequest
 from server.web.bodies import File
-from server.web.files import read_file
+from server.web.exchange import CHUNK_BYTES
+from server.web.files import FileResponse, read_file
 
 
 def test_a_file_has_a_name_and_a_content() -> None:
@@ -16,3 +22,28 @@ def test_a_file_has_a_name_and_a_content() -> None:
 def test_anything_else_is_refused(values: list[object]) -> None:
     with pytest.raises(InvalidRequest, match=r"file: must be one file in a form of parts, not \d"):
         read_file({"file": values})
+
+
+async def never() -> Message:
+    raise AssertionError("nothing is received while a file is sent")
+
+
+async def test_a_file_is_read_while_it_is_sent() -> None:
+    sent: list[Any] = []
+    with tempfile.TemporaryFile() as file:
+        file.write(b"a" * (2 * CHUNK_BYTES + 1))
+        file.flush()
+        response = FileResponse(os.fdopen(os.dup(file.fileno()), "rb", buffering=0), "text/plain", {})
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+            if len(sent) == 2:  # the head and the first piece
+                os.pwrite(file.fileno(), b"b" * CHUNK_BYTES, CHUNK_BYTES)
+                file.close()
+
+        await response({"type": "http"}, never, send)
+
+    head, *pieces = sent
+    assert (b"content-length", str(2 * CHUNK_BYTES + 1).encode()) in head["headers"]
+    assert [each["body"] for each in pieces] == [b"a" * CHUNK_BYTES, b"b" * CHUNK_BYTES, b"a", b""]
+    assert [each.get("more_body", False) for each in pieces] == [True, True, True, False]
