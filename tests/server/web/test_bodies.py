@@ -1,6 +1,7 @@
 """Bodies within limits, and what is in them."""
 
 import asyncio
+import gzip
 import json
 import time
 from typing import Any
@@ -37,6 +38,19 @@ def coming(*chunks: bytes | None, content_type: str = "", query: str = "", lengt
 
     scope = {"type": "http", "method": "POST", "headers": headers, "query_string": query.encode()}
     return Request(scope, receive)
+
+
+class Waits(LongMessages):
+    """Says what was asked of it. All wait until the wait is over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[int] = []
+        self.is_over = asyncio.Event()
+
+    async def wait_to_parse(self, num_bytes: int) -> None:
+        self.asked.append(num_bytes)
+        await self.is_over.wait()
 
 
 async def test_a_body_is_read_to_its_end() -> None:
@@ -80,18 +94,28 @@ async def test_all_bodies_that_are_being_read_have_a_limit_and_give_it_back() ->
     ],
 )
 async def test_a_form_with_a_file_keeps_others_waiting_for_less_long_than_json(
-    content_type: str, max_bytes: int, times: int, monkeypatch: pytest.MonkeyPatch
+    content_type: str, max_bytes: int, times: int
 ) -> None:
-    long_messages = LongMessages()
-    waits: list[int] = []
+    waits = Waits()
+    waits.is_over.set()
+    await Bodies(waits).read(coming(b"a" * 20_000, b"", content_type=content_type), max_bytes)
 
-    async def wait(num_bytes: int) -> None:
-        waits.append(num_bytes)
+    assert waits.asked == [times * 20_000]
 
-    monkeypatch.setattr(long_messages, "wait_to_parse", wait)
-    await Bodies(long_messages).read(coming(b"a" * 20_000, b"", content_type=content_type), max_bytes)
 
-    assert waits == [times * 20_000]
+async def test_a_body_that_was_unpacked_waits_by_its_length_and_counts_meanwhile() -> None:
+    waits = Waits()
+    bodies = Bodies(waits, max_unread_bytes=30_000)
+    packed = gzip.compress(b" " * 20_000)
+
+    first = asyncio.create_task(bodies.unpack(packed, "gzip"))
+    await asyncio.sleep(0)
+    with pytest.raises(Overloaded):
+        await bodies.unpack(packed, "gzip")
+    waits.is_over.set()
+
+    assert await first == await bodies.unpack(packed, "gzip") == b" " * 20_000
+    assert waits.asked == [160_000, 160_000]
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 15_000, b'{"a":' * 15_000, b"9" * 5000])
