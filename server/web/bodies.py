@@ -37,6 +37,8 @@ _MAX_VALUES = 20_000  # of JSON. Half, and a glossary of 1000 terms with all for
 # our own messages keeps the event loop for 0.1 s.
 
 _FORM = "multipart/form-data"
+# Starlette takes any codec of Python. That of Punycode takes half a minute for a MiB.
+_OTHER_CHARSET = re.compile(r"charset(?!=\"?(?:utf-?8|us-ascii|iso-8859-1)(?![\w-]))", re.IGNORECASE)
 _JSON_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # or one that never ends
 
 
@@ -251,6 +253,8 @@ def _unquoted(word: bytes) -> str:
 
 async def _multipart(request: Request, body: bytes) -> dict[str, list[Any]]:
     """Returns the fields of a form of parts. A file is a `File`."""
+    if _OTHER_CHARSET.search(request.headers["content-type"]):
+        raise InvalidRequest("body", "must be a form in UTF-8 or ISO-8859-1")
 
     async def whole() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
