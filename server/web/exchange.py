@@ -37,13 +37,13 @@ CHUNK_BYTES = 64 << 10  # an answer is written in pieces, each when the caller h
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Exchange:
     """A request that has been read.
 
     Attributes:
         request: its line and headers.
-        body: whole.
+        body: whole. A handler that waits for long lets it go.
         caller: who calls, by what the headers say.
         send: sends events of ASGI, for an answer that comes in parts.
     """
@@ -120,8 +120,10 @@ class Endpoint:
             if body is None:
                 return None
             is_read = True
+            exchange = Exchange(request, body, caller, send)
+            del body
             async with _HangUp(request.receive) as hang_up:
-                return await self._handle(Exchange(request, body, caller, send))
+                return await self._handle(exchange)
         except asyncio.CancelledError:
             if hang_up is not None and hang_up.has_come:
                 return None
