@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 REQUEST_ID_HEADER = "x-request-id"
 TIMEOUT_HEADER = "x-request-timeout"
+SHUTTING_DOWN = "the server is shutting down"
 SEND_SECONDS = 60.0  # for a caller to take an answer, or an event of one. Half, and slow phones lose long ones. Twice,
 # and callers who read nothing keep the memory of their answers for longer.
 CHUNK_BYTES = 64 << 10  # an answer is written in pieces, each when the caller has taken most of the one before
@@ -127,7 +128,7 @@ class Endpoint:
         except asyncio.CancelledError:
             if hang_up is not None and hang_up.has_come:
                 return None
-            failure: TranslationError = NotServing("the server is shutting down")
+            failure: TranslationError = NotServing(SHUTTING_DOWN)
             failure.is_recorded = True  # as cancelled
         except TranslationError as error:
             failure = error
