@@ -32,8 +32,9 @@ logger = logging.getLogger(__name__)
 REQUEST_ID_HEADER = "x-request-id"
 TIMEOUT_HEADER = "x-request-timeout"
 SHUTTING_DOWN = "the server is shutting down"
-SEND_SECONDS = 60.0  # for a caller to take an answer, or an event of one. Half, and slow phones lose long ones. Twice,
+# For a caller to take an answer, an event of one, or a MiB of a file. Half, and slow phones lose long answers. Twice,
 # and callers who read nothing keep the memory of their answers for longer.
+SEND_SECONDS = 60.0
 CHUNK_BYTES = 64 << 10  # an answer is written in pieces, each when the caller has taken most of the one before
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
@@ -165,21 +166,30 @@ class Endpoint:
         give_back = self._site.backend.keep(len(body))
         try:
             pieces = (body[begin : begin + CHUNK_BYTES] for begin in range(0, len(body), CHUNK_BYTES))
-            await send_pieces(response, pieces, scope, send)
+            await send_pieces(response, pieces, SEND_SECONDS, scope, send)
         finally:
             give_back()
 
 
-async def send_pieces(response: Response, pieces: Iterable[bytes], scope: Scope, send: Send) -> None:
-    """Sends the head of an answer, and its body in pieces. A caller who does not take it in time is put out."""
+async def send_pieces(response: Response, pieces: Iterable[bytes], seconds: float, scope: Scope, send: Send) -> bool:
+    """Sends the head of an answer, and its body in pieces. A caller who does not take it in time is put out.
+
+    Returns:
+        Whether the caller was still there when all was sent.
+    """
+    state = scope["state"]  # of `Connection`
     try:
-        async with asyncio.timeout(SEND_SECONDS):
+        async with asyncio.timeout(seconds):
             await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
             for piece in pieces:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
+                await asyncio.sleep(0)  # lets others work, and the connection end
+            is_there = not state["is_closing"]()
             await send({"type": "http.response.body", "body": b""})
+            return is_there
     except TimeoutError:
-        scope["state"]["abort"]()  # of `Connection`; a close would wait for the caller to take what is written
+        state["abort"]()  # a close would wait for the caller to take what is written
+        return False
 
 
 def json_response(value: Any, status: int = 200) -> Response:
