@@ -4,6 +4,7 @@ import asyncio
 import enum
 import logging
 import math
+import os
 import secrets
 import time
 from dataclasses import dataclass, field
@@ -112,13 +113,12 @@ class Job:
         except TimeoutError:
             return
 
-    def read_result(self) -> bytes:
-        """Returns the translated file. Raises DocumentFailed if there is none."""
+    def open_result(self) -> IO[bytes]:
+        """Returns the translated file, open once more, at any place. Raises DocumentFailed if there is none."""
         if self.failure is not None:
             raise self.failure.with_traceback(None)
         assert self.result is not None, "it has ended"
-        self.result.seek(0)
-        return self.result.read()
+        return os.fdopen(os.dup(self.result.fileno()), "rb", buffering=0)
 
     def close(self) -> None:
         """Forgets its files."""

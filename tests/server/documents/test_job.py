@@ -19,9 +19,15 @@ from tests.server.echo_engine import EchoEngine
 from tests.server.models.administered import until
 
 
+def content_of(job: Job) -> bytes:
+    with job.open_result() as file:
+        file.seek(0)
+        return file.read()
+
+
 def failure_of(job: Job) -> tuple[Code, str]:
     with pytest.raises(DocumentFailed) as caught:
-        job.read_result()
+        job.open_result()
     assert job.state is State.ERROR
     return caught.value.code, str(caught.value)
 
@@ -32,7 +38,7 @@ async def test_all_texts_are_translated_in_the_background(
     data = b"A dog runs. A man sits.\n\n42\nOne more.\n"
     job = await translated(data)
 
-    assert (job.state, job.read_result()) == (State.DONE, data)
+    assert (job.state, content_of(job)) == (State.DONE, data)
     assert (job.num_texts, job.num_done, job.num_failed) == (2, 2, 0)
     assert job.num_characters == len("A dog runs. A man sits.One more.")
     assert job.seconds_remaining == 0
@@ -42,14 +48,14 @@ async def test_all_texts_are_translated_in_the_background(
 
 
 async def test_a_file_without_texts_comes_back(translated: Translated) -> None:
-    assert (await translated(b"42")).read_result() == b"42"
+    assert content_of(await translated(b"42")) == b"42"
 
 
 async def test_a_text_that_fails_stays_as_it_was_and_is_counted(translated: Translated) -> None:
     data = b"x" * (MAX_TEXT_BYTES + 1) + b"\nA dog runs."
     job = await translated(data)
 
-    assert (job.state, job.num_failed, job.read_result()) == (State.DONE, 1, data)
+    assert (job.state, job.num_failed, content_of(job)) == (State.DONE, 1, data)
 
 
 async def test_a_document_fails_if_all_its_texts_do(translated: Translated) -> None:
@@ -80,7 +86,7 @@ async def test_it_waits_while_the_server_has_too_much_to_do(
     engine.refuses = None
     await asyncio.wait_for(job.wait(), 30)
 
-    assert job.read_result() == b"A dog runs."
+    assert content_of(job) == b"A dog runs."
 
 
 async def test_it_fails_when_the_server_shuts_down(documents: Documents, running: RunningCalls) -> None:
