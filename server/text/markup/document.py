@@ -61,7 +61,8 @@ class Block:
     """A text that is translated by itself, such as a paragraph's.
 
     Attributes:
-        text: with entities decoded, every run of line breaks and blanks beside them one blank, none at the ends.
+        text: with entities decoded, every run of line breaks and blanks beside them one blank, none at the ends. An
+            attribute's value has those that are written as entities.
         behind: the document between this block and the next one, as it is.
         escape: writes a plain text as the format does in this place, such as "&lt;" for "<".
         tags: inline tags, in the order of the document; of one position in this order, too.

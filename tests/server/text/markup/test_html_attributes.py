@@ -97,3 +97,11 @@ def test_random_documents_come_back() -> None:
 def _spelled(document: str) -> str:
     """Returns a document with its references decoded, without white space and signs that begin a reference."""
     return re.sub(r"[\s&]", "", unescape(document))
+
+
+@pytest.mark.parametrize("quote", ["'", '"', ""])
+def test_line_breaks_that_are_written_as_references_stay(quote: str) -> None:
+    document = f"<p title={quote}&#10;One&#10;two{quote}>"
+
+    assert texts(document) == ["\nOne\ntwo"]
+    assert identity(read_html(document, with_attributes=True)) == document
