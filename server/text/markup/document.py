@@ -7,7 +7,7 @@ a tag, such as the title of a link, has a stand-in in that tag.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -84,11 +84,6 @@ class Document:
 
     leading: str
     blocks: tuple[Block, ...]
-
-    def join(self, texts: Sequence[str]) -> str:
-        """Puts one finished text in the place of each block."""
-        pairs = zip(texts, self.blocks, strict=True)
-        return self.leading + "".join(text + block.behind for text, block in pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from server.text.markup.markdown import read_markdown
-from tests.server.text.markup.identity import identity
+from tests.server.text.markup.identity import identity, joined
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_texts_of_html_blocks_are_written_as_html_and_those_behind_as_markdown()
     document = read_markdown("<details><summary>One</summary>\n\nTwo\n\n</details>\n")
 
     assert [block.escape("*a* < b") for block in document.blocks] == ["*a* &lt; b", r"\*a\* < b"]
-    assert document.join(["1", "2"]) == "<details><summary>1</summary>\n\n2\n\n</details>\n"
+    assert joined(document, ["1", "2"]) == "<details><summary>1</summary>\n\n2\n\n</details>\n"
 
 
 def test_an_exclamation_mark_before_a_link_does_not_make_an_image_of_it() -> None:
