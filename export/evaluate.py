@@ -27,7 +27,7 @@ from babelserve.lines import Line
 from babelserve.messages import TranslateOptions
 from babelserve.models import only_target
 from export.heads import measure_heads, report
-from export.texts import read_text
+from export.texts import read_lines
 from model.checkpoint import Checkpoint, load_checkpoint
 from model.command import Parser, parse, printable
 from model.data import read_corpus
@@ -145,8 +145,7 @@ def _print_scores(arguments: argparse.Namespace) -> None:
     elif arguments.checkpoint:
         hypotheses = translate_by_checkpoint(arguments.checkpoint, sources, arguments.beam_size)
     else:
-        lines = read_text("--hypotheses", arguments.hypotheses).removesuffix("\n").split("\n")
-        hypotheses = lines[: arguments.limit]
+        hypotheses = read_lines("--hypotheses", arguments.hypotheses)[: arguments.limit]
     if len(hypotheses) != len(pairs):
         raise ValueError(f"{len(hypotheses)} translations for {len(pairs)} sentences")
     if arguments.output:

@@ -23,7 +23,7 @@ from export.id_translator import open_translator
 from export.imports.samples import own_sentences
 from export.probe import probe_model
 from export.subject import DevSet
-from export.texts import read_text
+from export.texts import read_lines
 from model.command import Parser, parse
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.graphs import TRANSFORMER
@@ -44,14 +44,9 @@ def main() -> None:
             raise BundleError(faults)
         bundle = open_bundle(arguments.bundle)
         pair = bundle.manifest.golden_pair
-        sentences = own_sentences(pair.source)
-        if arguments.text is not None:
-            sentences = _read_lines("--text", arguments.text)
-        references: list[str] = []
-        if arguments.reference is not None:
-            references = _read_lines("--reference", arguments.reference)
-            if len(references) != len(sentences):
-                raise ValueError(f"--reference has {len(references)} lines, and there are {len(sentences)} sentences")
+        sentences = own_sentences(pair.source) if arguments.text is None else read_lines("--text", arguments.text)
+        references = None if arguments.reference is None else read_lines("--reference", arguments.reference)
+        sentences, references = _without_empty(sentences, references)
         if not sentences:
             raise ValueError(f"there are no sample sentences in {pair.source}: give some of your own with --text FILE")
         manifest = write_manifest(bundle, probe_bundle(bundle, pair, sentences, references))
@@ -65,9 +60,14 @@ def main() -> None:
             sys.stdout.write(f"confidence: calibration error {manifest.confidence.calibration_error:.3f}\n")
 
 
-def _read_lines(flag: str, path: Path) -> list[str]:
-    """Returns the lines of a file that are not empty. Raises as `read_text`."""
-    return [line for line in read_text(flag, path).splitlines() if line.strip()]
+def _without_empty(sentences: list[str], references: list[str] | None) -> tuple[list[str], list[str]]:
+    """Leaves out the sentences that are empty or whose references are. Raises ValueError for unequal numbers."""
+    if references is None:
+        return [sentence for sentence in sentences if sentence], []
+    if len(references) != len(sentences):
+        raise ValueError(f"--reference has {len(references)} lines, and there are {len(sentences)} sentences")
+    pairs = [pair for pair in zip(sentences, references, strict=True) if all(pair)]
+    return [sentence for sentence, _ in pairs], [reference for _, reference in pairs]
 
 
 def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], references: Sequence[str] = ()) -> Manifest:

@@ -9,7 +9,7 @@ import pytest
 from export.probe_bundle import main
 from export.subject import DevSet
 from server.bundle.bundle import Bundle, open_bundle
-from server.bundle.manifest import MANIFEST_FILE, REVISION, seal_manifest
+from server.bundle.manifest import MANIFEST_FILE, REVISION, Manifest, seal_manifest
 from server.bundle.masking import Masking
 from tests.chaos.hostile_bundles import BUNDLES
 
@@ -125,6 +125,29 @@ def test_references_say_how_sure_a_model_is(
     with pytest.raises(SystemExit):
         run(monkeypatch, copied, "--text", text, "--reference", reference)
     assert "--reference has 1 lines" in capfd.readouterr().err
+
+
+def test_each_reference_belongs_to_the_line_of_its_number(
+    copied: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text, reference = copied.parent / "text", copied.parent / "reference"
+    text.write_text("A dog runs.\n\nTwo\u2028cats sleep.\nA man.\n", encoding="utf-8")
+    reference.write_text("Ein Hund rennt.\nNichts.\nZwei Katzen schlafen.\n\n", encoding="utf-8")
+    pairs: list[tuple[str, str]] = []
+
+    def probed(bundle: Bundle, _pair: object, sentences: list[str], references: list[str]) -> Manifest:
+        pairs.extend(zip(sentences, references, strict=True))
+        return bundle.manifest
+
+    monkeypatch.setattr("export.probe_bundle.probe_bundle", probed)
+
+    run(monkeypatch, copied, "--text", text, "--reference", reference)
+
+    assert pairs == [("A dog runs.", "Ein Hund rennt."), ("Two\u2028cats sleep.", "Zwei Katzen schlafen.")]
+    reference.write_text("Ein Hund rennt.\nZwei Katzen schlafen.\nEin Mann.\n", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        run(monkeypatch, copied, "--text", text, "--reference", reference)
+    assert "--reference has 3 lines, and there are 4 sentences" in capfd.readouterr().err
 
 
 def test_a_one_pass_bundle_is_told_what_its_network_can_read_alone(
