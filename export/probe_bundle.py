@@ -16,6 +16,7 @@ import shtab
 from export.aligner import write_aligner
 from export.alignment import choose_heads, open_heads, translate_own
 from export.confidence import usual_search, with_confidence
+from export.drafts import scratch
 from export.endings import endings
 from export.examples import CHECKED_SENTENCES, encode_examples
 from export.files import EXACT
@@ -49,7 +50,7 @@ def main() -> None:
         sentences, references = _without_empty(sentences, references)
         if not sentences:
             raise ValueError(f"there are no sample sentences in {pair.source}: give some of your own with --text FILE")
-        manifest = write_manifest(bundle, probe_bundle(bundle, pair, sentences, references))
+        manifest = _write(bundle, probe_bundle(bundle, pair, sentences, references))
         masking, alignment = manifest.masking, manifest.alignment
         copied, lost = ", ".join(masking.codes), " ".join(masking.unknown_characters)
         found = f"{bundle.directory}: copies {copied or 'no code'}; does not return {lost or 'nothing untried'}"
@@ -71,9 +72,9 @@ def _without_empty(sentences: list[str], references: list[str] | None) -> tuple[
 
 
 def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], references: Sequence[str] = ()) -> Manifest:
-    """Returns a bundle's manifest with what its network can read and how it aligns; adds the aligners to its files.
+    """Returns a bundle's manifest with what its network can read and how it aligns.
 
-    Only a Transformer gets aligners, and a one-pass network gets no confidence either.
+    Only a Transformer can be aligned, and a one-pass network gets no confidence either.
 
     Args:
         bundle: to try.
@@ -109,11 +110,22 @@ def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], refer
             return manifest  # the aligner is made of a Transformer's layers
         own = translate_own(translator, manifest, pair, [ids for _, ids in fitting[:CHECKED_SENTENCES]])
         alignment = choose_heads(open_heads(bundle, name, runner), own)
-    variants = {
-        each: write_aligner(bundle.directory / each, variant, alignment.heads)
-        for each, variant in manifest.variants.items()
-    }
-    return dataclasses.replace(manifest, alignment=alignment, variants=variants)
+    return dataclasses.replace(manifest, alignment=alignment)
+
+
+def _write(bundle: Bundle, manifest: Manifest) -> Manifest:
+    """Writes a bundle's manifest, and the aligners that it needs, whole before any is put in its place."""
+    with scratch(bundle.directory, ".probe-") as draft:
+        variants = dict(manifest.variants)
+        if manifest.alignment is not None:
+            for name, variant in manifest.variants.items():
+                (draft / name).mkdir()
+                variants[name] = write_aligner(bundle.directory / name, variant, manifest.alignment.heads, draft / name)
+        manifest = dataclasses.replace(manifest, variants=variants)
+        manifest = write_manifest(dataclasses.replace(bundle, directory=draft), manifest)
+        for path in (*draft.glob("*/*"), draft / MANIFEST_FILE, draft / SEAL_FILE):
+            path.replace(bundle.directory / path.relative_to(draft))
+    return manifest
 
 
 def write_manifest(bundle: Bundle, manifest: Manifest) -> Manifest:

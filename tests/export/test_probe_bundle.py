@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import export.probe_bundle
 from export.probe_bundle import main
 from export.subject import DevSet
 from server.bundle.bundle import Bundle, open_bundle
@@ -125,6 +126,29 @@ def test_references_say_how_sure_a_model_is(
     with pytest.raises(SystemExit):
         run(monkeypatch, copied, "--text", text, "--reference", reference)
     assert "--reference has 1 lines" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["write_aligner", "write_manifest"])
+def test_a_probe_that_is_stopped_leaves_the_bundle_as_it_was(
+    copied: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    text = copied.parent / "text"
+    text.write_text("A dog runs.\n", encoding="utf-8")
+    before = {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
+    work = getattr(export.probe_bundle, name)
+
+    def stopped(*arguments: object) -> None:
+        work(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(export.probe_bundle, name, stopped)
+
+    with pytest.raises(SystemExit):
+        run(monkeypatch, copied, "--text", text)
+
+    assert {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()} == before
+    assert not list(copied.glob(".*"))
+    open_bundle(copied)
 
 
 def test_each_reference_belongs_to_the_line_of_its_number(
