@@ -125,8 +125,9 @@ class Documents:
         return job
 
     def forget(self, job: Job) -> None:
-        """Ends a document's work, if it is not at its end, and forgets it."""
+        """Ends a document's work, if it is not at its end, and forgets it. Callers that wait for it get a failure."""
         self._jobs.pop(job.identity, None)
+        job.give_up()
         task = self._tasks.pop(job, None)
         if task is not None:
             task.cancel()  # `_end` closes the files then

@@ -15,7 +15,15 @@ from babelserve.v1 import translation_pb2 as pb
 from server.bundle.codes import CodeTable
 from server.documents.formats import FORMATS
 from server.documents.parsing import BadDocument, Parsed, Parser
-from server.errors import Code, DeadlineExceeded, InvalidRequest, Overloaded, PreconditionFailed, TranslationError
+from server.errors import (
+    Code,
+    DeadlineExceeded,
+    InvalidRequest,
+    NotServing,
+    Overloaded,
+    PreconditionFailed,
+    TranslationError,
+)
 from server.fronts.backend import Backend, Caller
 from server.fronts.front import raise_failure
 
@@ -119,6 +127,12 @@ class Job:
         assert self.result is not None, "it has ended"
         self.result.seek(0)
         return self.result.read()
+
+    def give_up(self) -> None:
+        """Ends it with a failure: nobody is given its result any more, not even one that is there."""
+        self.state = State.ERROR
+        self.failure = self.failure or DocumentFailed(NotServing("the document was given up"))
+        self.ended.set()
 
     def close(self) -> None:
         """Forgets its files."""

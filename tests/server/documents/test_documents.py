@@ -9,8 +9,8 @@ import pytest
 from babelserve.v1 import translation_pb2 as pb
 from server.documents.documents import MAX_FILE_BYTES, DocumentNotFound, Documents, Limits
 from server.documents.formats import UnknownFormat
-from server.documents.job import Job, State
-from server.errors import InvalidRequest, Overloaded
+from server.documents.job import DocumentFailed, Job, State
+from server.errors import Code, InvalidRequest, Overloaded
 from tests.server.documents.conftest import CALLER, OPTIONS, Translated
 from tests.server.echo_engine import EchoEngine
 from tests.server.models.administered import until
@@ -92,6 +92,30 @@ async def test_a_forgotten_document_leaves_no_process(documents: Documents) -> N
     await until(lambda: job.source.closed)
     with pytest.raises(DocumentNotFound):
         await documents.find(job.identity, CALLER)
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+async def test_callers_that_wait_for_a_forgotten_document_get_a_failure(
+    documents: Documents, engine: EchoEngine, has_begun: bool
+) -> None:
+    engine.is_holding = True
+    job = await started(documents)
+    if has_begun:
+        await engine.submitted.wait()
+    documents.forget(job)
+
+    await asyncio.wait_for(job.wait(), 30)
+    with pytest.raises(DocumentFailed, match="the document was given up") as caught:
+        job.read_result()
+    assert (job.state, caught.value.code) == (State.ERROR, Code.UNAVAILABLE)
+
+
+async def test_a_result_that_was_forgotten_is_not_read(documents: Documents) -> None:
+    job = await ended(documents)
+    documents.forget(job)
+
+    with pytest.raises(DocumentFailed, match="the document was given up"):
+        job.read_result()
 
 
 async def test_results_are_kept_for_a_time(keeping: Callable[[Limits], Documents]) -> None:
