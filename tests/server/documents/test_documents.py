@@ -146,6 +146,38 @@ async def test_too_many_are_refused_but_results_of_the_caller_give_way(
     await started(documents)
 
 
+async def test_an_upload_that_is_refused_costs_no_result(
+    keeping: Callable[[Limits], Documents], engine: EchoEngine
+) -> None:
+    documents = keeping(Limits(num_bytes=60))
+    first, second = await ended(documents), await ended(documents)
+    engine.is_holding = True
+    await documents.start("a.txt", b"A dog runs. " * 3, OPTIONS, OTHER)
+
+    with pytest.raises(Overloaded, match="documents hold"):
+        await started(documents, b"A man sits. " * 3)
+    assert [documents.find_open(each.identity) for each in (first, second)] == [first, second]
+
+
+async def test_the_result_that_ended_first_gives_way_first(
+    keeping: Callable[[Limits], Documents], engine: EchoEngine
+) -> None:
+    documents = keeping(Limits(of_owner=2))
+    engine.is_holding = True
+    first = await started(documents)
+    await engine.submitted.wait()
+    engine.is_holding = False
+    second = await ended(documents)
+    engine.release(0)
+    await asyncio.wait_for(first.wait(), 30)
+
+    await started(documents)
+
+    assert documents.find_open(first.identity) is first
+    with pytest.raises(DocumentNotFound):
+        documents.find_open(second.identity)
+
+
 async def test_none_is_left_when_the_server_stops(documents: Documents) -> None:
     before, done = children(), await ended(documents)
     job = await started(documents)
