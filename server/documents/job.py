@@ -203,7 +203,8 @@ async def _translate(job: Job, backend: Backend, parsed: Parsed) -> list[str | N
         try:
             await backend.translate_bulk(options, [parsed.texts[index] for index in missing], job.caller, take)
             break
-        except Overloaded as error:  # before the first text, because later ones wait within the call
+        except Overloaded as error:
+            missing = [index for index in missing if not is_done[index]]  # behind a gateway, some may be done
             await asyncio.sleep(error.retry_after_seconds)
     if job.num_failed == len(parsed.texts):
         failure = TranslationError(status.message)

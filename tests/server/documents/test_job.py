@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+from collections.abc import Callable, Sequence
 
 import pytest
+from google.rpc.code_pb2 import Code as StatusNumber
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import Priority
@@ -81,6 +83,27 @@ async def test_it_waits_while_the_server_has_too_much_to_do(
     await asyncio.wait_for(job.wait(), 30)
 
     assert job.read_result() == b"A dog runs."
+
+
+async def test_only_texts_without_an_answer_are_sent_again(
+    translated: Translated, backend: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[list[str]] = []
+
+    async def answer_two(
+        _: object, texts: Sequence[str], __: object, take: Callable[[int, pb.Translation], None]
+    ) -> None:
+        sent.append(list(texts))
+        take(0, pb.Translation(text=texts[0].upper()))
+        take(1, pb.Translation(status=pb.Status(code=StatusNumber.INVALID_ARGUMENT)))
+        if len(texts) > 2:
+            raise Overloaded("full", "elsewhere", 0.01)
+
+    monkeypatch.setattr(backend, "translate_bulk", answer_two)
+    job = await translated(b"a a\nb b\nc c\nd d\n")
+
+    assert sent == [["a a", "b b", "c c", "d d"], ["c c", "d d"]]
+    assert (job.num_done, job.num_failed, job.read_result()) == (4, 2, b"A A\nb b\nC C\nd d\n")
 
 
 async def test_it_fails_when_the_server_shuts_down(documents: Documents, running: RunningCalls) -> None:
