@@ -1,13 +1,15 @@
 """One document on its way: read, translated as a bulk call, written."""
 
 import asyncio
+import contextlib
 import enum
 import logging
 import math
 import secrets
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import IO
+from typing import IO, TypeVar
 
 from google.rpc.code_pb2 import Code as StatusNumber
 
@@ -35,7 +37,13 @@ _SECONDS = (
 # Of the target's language being the document's own. Less, and short documents of a few names are refused. More, and
 # what is in the target language already is translated again. Of one word, "Berlin" has 0.73, "Protonenstrahl" 0.80.
 _SURE = 0.75
+# Seconds before a call that no server has answered is sent again: a minute in all, as a server that is stopped keeps
+# its port for up to 49 s. Half, and a server that starts anew is given up. Twice, and a document waits long for a
+# server that does not come back.
+_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 16.0, 16.0)
 _MOST_DETECTED = 4000  # characters whose language stands for the document's
+
+_T = TypeVar("_T")
 
 
 class State(enum.Enum):
@@ -199,18 +207,40 @@ async def _translate(job: Job, backend: Backend, parsed: Parsed) -> list[str | N
         else:
             found[index] = translation.text
 
-    while missing:
-        try:
+    async def translate_missing() -> None:
+        missing[:] = [index for index in missing if not is_done[index]]
+        if missing:
             await backend.translate_bulk(options, [parsed.texts[index] for index in missing], job.caller, take)
-            break
-        except Overloaded as error:
-            missing = [index for index in missing if not is_done[index]]  # behind a gateway, some may be done
-            await asyncio.sleep(error.retry_after_seconds)
+
+    await _answer(job, backend, translate_missing)
     if job.num_failed == len(parsed.texts):
         failure = TranslationError(status.message)
         failure.code = Code[StatusNumber.Name(status.code)]
         raise failure
     return found
+
+
+async def _answer(job: Job, backend: Backend, ask: Callable[[], Awaitable[_T]]) -> _T:
+    """Returns the answer to a call. It asks again while the server refuses the call, or for a minute without a server.
+
+    The minute begins anew with each text that is done.
+    """
+    pauses, num_done = iter(_PAUSES), job.num_done
+    while True:
+        try:
+            return await ask()
+        except Overloaded as error:
+            pauses = iter(_PAUSES)
+            await asyncio.sleep(error.retry_after_seconds)
+        except NotServing:
+            with contextlib.suppress(Overloaded):
+                await backend.identify(job.caller)  # raises NotServing if it is this process that shuts down
+            if job.num_done > num_done:
+                pauses, num_done = iter(_PAUSES), job.num_done
+            pause = next(pauses, None)
+            if pause is None:
+                raise
+            await asyncio.sleep(pause)
 
 
 async def _detected(job: Job, backend: Backend, parsed: Parsed) -> str:
@@ -225,9 +255,10 @@ async def _detected(job: Job, backend: Backend, parsed: Parsed) -> str:
         first.append(text)
     asked = pb.DetectLanguagesRequest(contents=["\n".join(first)], mime_type=parsed.mime_type)
     try:
-        (found,) = (await backend.detect_languages(asked, job.caller)).detections
+        answer = await _answer(job, backend, lambda: backend.detect_languages(asked, job.caller))
     except PreconditionFailed:  # nothing detects here, so the target decides, as for any text
         return ""
+    (found,) = answer.detections
     raise_failure([found])
     if CodeTable([found.language_code]).find(job.options.target_language_code) is None:
         return found.language_code

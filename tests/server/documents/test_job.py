@@ -9,9 +9,11 @@ from google.rpc.code_pb2 import Code as StatusNumber
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import Priority
+from server.documents import job as job_module
 from server.documents.documents import Documents
 from server.documents.job import DocumentFailed, Job, State
-from server.errors import Code, Overloaded, TranslationError
+from server.errors import Code, NotServing, Overloaded, TranslationError
+from server.fronts.backend import Caller
 from server.fronts.in_process import InProcess
 from server.telemetry.metrics import Metrics
 from server.text.splitter import MAX_TEXT_BYTES
@@ -85,8 +87,9 @@ async def test_it_waits_while_the_server_has_too_much_to_do(
     assert job.read_result() == b"A dog runs."
 
 
+@pytest.mark.parametrize("failure", [Overloaded("full", "elsewhere", 0.01), NotServing("gone")])
 async def test_only_texts_without_an_answer_are_sent_again(
-    translated: Translated, backend: InProcess, monkeypatch: pytest.MonkeyPatch
+    translated: Translated, backend: InProcess, monkeypatch: pytest.MonkeyPatch, failure: TranslationError
 ) -> None:
     sent: list[list[str]] = []
 
@@ -96,14 +99,52 @@ async def test_only_texts_without_an_answer_are_sent_again(
         sent.append(list(texts))
         take(0, pb.Translation(text=texts[0].upper()))
         take(1, pb.Translation(status=pb.Status(code=StatusNumber.INVALID_ARGUMENT)))
-        if len(texts) > 2:
-            raise Overloaded("full", "elsewhere", 0.01)
+        if len(sent) < 3:
+            raise failure
 
+    monkeypatch.setattr(job_module, "_PAUSES", (0.01,))  # which begin anew with each answer
     monkeypatch.setattr(backend, "translate_bulk", answer_two)
-    job = await translated(b"a a\nb b\nc c\nd d\n")
+    job = await translated(b"a a\nb b\nc c\nd d\ne e\nf f\n")
 
-    assert sent == [["a a", "b b", "c c", "d d"], ["c c", "d d"]]
-    assert (job.num_done, job.num_failed, job.read_result()) == (4, 2, b"A A\nb b\nC C\nd d\n")
+    assert sent == [["a a", "b b", "c c", "d d", "e e", "f f"], ["c c", "d d", "e e", "f f"], ["e e", "f f"]]
+    assert (job.num_done, job.num_failed, job.read_result()) == (6, 3, b"A A\nb b\nC C\nd d\nE E\nf f\n")
+
+
+async def test_its_language_is_detected_when_the_server_has_less_to_do(
+    translated: Translated, backend: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures, detect = [Overloaded("a debt", "quota", 0.01)], backend.detect_languages
+
+    async def refuse_once(message: pb.DetectLanguagesRequest, caller: Caller) -> pb.DetectLanguagesResponse:
+        if failures:
+            raise failures.pop()
+        return await detect(message, caller)
+
+    monkeypatch.setattr(backend, "detect_languages", refuse_once)
+    job = await translated(b"A dog runs.", options=pb.TranslateRequest(target_language_code="de"))
+
+    assert (failures, job.state, job.read_result()) == ([], State.DONE, b"A dog runs.")
+
+
+@pytest.mark.parametrize("num_refused", [2, 3])
+async def test_it_waits_for_a_server_that_is_gone_but_not_for_ever(
+    translated: Translated, backend: InProcess, monkeypatch: pytest.MonkeyPatch, num_refused: int
+) -> None:
+    failures: list[TranslationError] = [NotServing("gone") for _ in range(num_refused)]
+
+    async def detect(*_: object) -> pb.DetectLanguagesResponse:
+        if failures:
+            raise failures.pop()
+        return pb.DetectLanguagesResponse(detections=[pb.Detection(language_code="en", confidence=0.9)])
+
+    monkeypatch.setattr(job_module, "_PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(backend, "detect_languages", detect)
+    job = await translated(b"A dog runs.", options=pb.TranslateRequest(target_language_code="de"))
+
+    if num_refused == 3:
+        assert failure_of(job) == (Code.UNAVAILABLE, "gone")
+    else:
+        assert job.read_result() == b"A dog runs."
 
 
 async def test_it_fails_when_the_server_shuts_down(documents: Documents, running: RunningCalls) -> None:
