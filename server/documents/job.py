@@ -260,6 +260,8 @@ async def _detected(job: Job, backend: Backend, parsed: Parsed) -> str:
         return ""
     (found,) = answer.detections
     raise_failure([found])
+    if not found.confidence:  # nothing was detected, and the language is the first one that is served
+        return ""
     if CodeTable([found.language_code]).find(job.options.target_language_code) is None:
         return found.language_code
     if found.confidence < _SURE:

@@ -192,6 +192,24 @@ async def test_a_document_in_the_target_language_is_refused_if_that_is_sure(
         assert "Source and target language are equal" in failure_of(job)[1]
 
 
+async def test_a_begin_without_letters_says_nothing_of_the_language(
+    translated: Translated, backend: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def detect(*_: object) -> pb.DetectLanguagesResponse:
+        return pb.DetectLanguagesResponse(detections=[pb.Detection(language_code="en", confidence=0.0)])
+
+    async def translate(options: pb.TranslateRequest, *_: object) -> None:
+        asked.append(options.source_language_code)
+
+    monkeypatch.setattr(backend, "detect_languages", detect)
+    monkeypatch.setattr(backend, "translate_bulk", translate)
+    await translated(b"Ein Hund.", options=pb.TranslateRequest(target_language_code="de"))
+
+    assert asked == [""]
+
+
 def test_a_failure_keeps_the_code_and_the_words() -> None:
     failed = DocumentFailed(Overloaded("full", "memory"))
 
