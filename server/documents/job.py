@@ -78,7 +78,7 @@ class Job:
         caller: who has sent it.
         name: of the file, plain.
         extension: a key of `FORMATS`.
-        source: the file, open; None once it is not needed any more.
+        source: the file, open until the document's end.
         num_bytes: of the file, and then of the result.
         options: what all texts ask for; source and target are codes or "".
         identity: 32 hexadecimal digits that nobody can guess.
@@ -86,9 +86,10 @@ class Job:
         state: how far it is.
         num_texts, num_done, num_failed: texts in all, finished, and left as they were because they failed.
         num_characters: of all texts.
-        result: the translated file, open; None unless the state is DONE.
+        result: the translated file, open while the document is kept; None before its end, or if it has failed.
         failure: what has ended it; None unless the state is ERROR.
-        changed: is set at its end.
+        started: seconds, by `time.monotonic`.
+        ended: is set at its end.
     """
 
     owner: str
