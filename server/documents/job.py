@@ -84,7 +84,8 @@ class Job:
         identity: 32 hexadecimal digits that nobody can guess.
         key: 64 more.
         state: how far it is.
-        num_texts, num_done, num_failed: texts in all, finished, and left as they were because they failed.
+        num_texts, num_done, num_failed: texts in all, finished, and left as they were because they failed or their
+            translations did not fit.
         num_characters: of all texts.
         result: the translated file, open while the document is kept; None before its end, or if it has failed.
         failure: what has ended it; None unless the state is ERROR.
@@ -181,7 +182,9 @@ async def _run(job: Job, backend: Backend, parser: Parser) -> None:
     job.state, job.num_texts = State.TRANSLATING, len(parsed.texts)
     job.num_characters = sum(map(len, parsed.texts))
     translations = await _translate(job, backend, parsed) if parsed.texts else []
-    job.result = await parser.write(format_name, job.source, translations, job.options.target_language_code)
+    target = job.options.target_language_code
+    job.result, num_unfit = await parser.write(format_name, job.source, translations, target)
+    job.num_failed += num_unfit
     job.num_bytes = job.result.seek(0, 2)
 
 

@@ -18,6 +18,7 @@ from server.fronts.in_process import InProcess
 from server.telemetry.metrics import Metrics
 from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.running_calls import RunningCalls
+from tests.babelserve.formats.files import word
 from tests.server.documents.conftest import CALLER, OPTIONS, Translated
 from tests.server.echo_engine import EchoEngine
 from tests.server.models.administered import until
@@ -54,6 +55,19 @@ async def test_a_text_that_fails_stays_as_it_was_and_is_counted(translated: Tran
     job = await translated(data)
 
     assert (job.state, job.num_failed, job.read_result()) == (State.DONE, 1, data)
+
+
+async def test_a_translation_that_does_not_fit_is_counted_as_failed(
+    translated: Translated, backend: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lose_a_tag(_: object, __: object, ___: object, take: Callable[[int, pb.Translation], None]) -> None:
+        take(0, pb.Translation(text="Eins</b>"))
+        take(1, pb.Translation(text="Zwei"))
+
+    monkeypatch.setattr(backend, "translate_bulk", lose_a_tag)
+    job = await translated(word("One", "Two"), "a.docx")
+
+    assert (job.state, job.num_done, job.num_failed) == (State.DONE, 2, 1)
 
 
 async def test_a_document_fails_if_all_its_texts_do(translated: Translated) -> None:
