@@ -1,5 +1,6 @@
 """The command as it is run: to its end, killed, and without what it needs."""
 
+import importlib.util
 import subprocess
 import sys
 import time
@@ -83,7 +84,7 @@ def test_rows_with_errors_are_told_by_the_exit_code(tmp_path: Path) -> None:
 def test_what_is_wrong_is_one_line(more: list[str], code: int, words: str, tmp_path: Path, lines: list[str]) -> None:
     if "parquet" in more:
         pytest.importorskip("pyarrow")
-    if "--ray-workers" in more and "ray" in sys.modules:
+    if "--ray-workers" in more and importlib.util.find_spec("ray") is not None:
         pytest.skip("Ray is installed")
     job = start(tmp_path, "out", more)
     said = job.communicate(timeout=_TIMEOUT_SECONDS)[1]
