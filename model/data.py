@@ -19,8 +19,6 @@ from model.config import TransformerConfig
 from model.files import read_lines
 from model.recipe import CorpusConfig, TrainingConfig
 
-_CONFIGS = Path(__file__).parent / "configs"
-
 _Row = tuple[str | None, str | None, str]
 
 logger = logging.getLogger(__name__)
@@ -48,6 +46,10 @@ class Corpus:
 def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
     """Reads one corpus; broken lines (a side missing or empty, invalid UTF-8) are counted, reported and left out.
 
+    Args:
+        config: of the corpus. Names that start with "./" are paths below `data`, too: `CorpusConfig.resolved`.
+        data: directory that its paths are relative to.
+
     Raises:
         OSError: a file cannot be read.
         ValueError: a file is damaged or has a line that is too long (`model.files`), no line is whole, the two files of
@@ -66,9 +68,9 @@ def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
             if config.has_classes and word_class:
                 classes[pairs[-1]] = word_class
     except MemoryError as error:  # of a small gzip file with many lines, say
-        raise ValueError(f"{_path(data, name)}: the memory is full after {number} lines") from error
+        raise ValueError(f"{data / name}: the memory is full after {number} lines") from error
     if not pairs:
-        raise ValueError(f"{_path(data, name)}: none of its {number} lines has text in UTF-8 on both sides")
+        raise ValueError(f"{data / name}: none of its {number} lines has text in UTF-8 on both sides")
     if num_broken:
         logger.warning(
             "%s: left out %d broken lines of %d, the first is line %d", name, num_broken, number, first_broken
@@ -163,17 +165,13 @@ def pad(rows: list[list[int]], pad_id: int) -> Tensor:
     return torch.tensor([row + [pad_id] * (longest - len(row)) for row in rows])
 
 
-def _path(data: Path, name: str) -> Path:
-    return (_CONFIGS if name.startswith("./") else data) / name
-
-
 def _rows(config: CorpusConfig, data: Path) -> Iterator[_Row]:
     """Yields both sides of each line and the class of words; what is missing or not UTF-8 is None."""
     if config.tsv:
-        yield from (_split_columns(line) for _, line in _lines(_path(data, config.tsv)))
+        yield from (_split_columns(line) for _, line in _lines(data / config.tsv))
         return
     names, ends = (config.source, config.target), [0, 0]
-    for sides in itertools.zip_longest(*(_lines(_path(data, name)) for name in names), fillvalue=(0, None)):
+    for sides in itertools.zip_longest(*(_lines(data / name) for name in names), fillvalue=(0, None)):
         ends = [max(end, number) for end, (number, _) in zip(ends, sides, strict=True)]
         yield sides[0][1], sides[1][1], ""
     if ends[0] != ends[1]:

@@ -142,7 +142,7 @@ def test_slots_of_a_language_get_the_same_thing_in_its_writing(is_reversed: bool
 
 
 def test_the_slots_of_the_sentences_that_ship_can_be_filled() -> None:
-    pairs = read_corpus(CorpusConfig(tsv="./copying.en-de.tsv"), Path()).pairs
+    pairs = read_corpus(CorpusConfig(tsv="./copying.en-de.tsv").resolved(), Path()).pairs
 
     assert len(pairs) > 100
     for pair in pairs:

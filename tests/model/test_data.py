@@ -78,6 +78,12 @@ class TestReading:
         exchanged = read_corpus(CorpusConfig(tsv="a.tsv", reverse=True), tmp_path)
         assert exchanged.pairs == [("eins", "one"), ("zwei", "two")]
 
+    def test_a_name_may_begin_with_the_current_directory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "copying.en-de.tsv").write_text("one\teins\n", encoding="utf-8")  # one of that name ships
+        monkeypatch.chdir(tmp_path)
+
+        assert read_corpus(CorpusConfig(tsv="./copying.en-de.tsv"), Path()).pairs == [("one", "eins")]
+
     def test_a_limit_takes_the_first_pairs(self, tmp_path: Path) -> None:
         (tmp_path / "a.tsv").write_text("one\teins\ntwo\tzwei\nthree\tdrei\n", encoding="utf-8")
 
