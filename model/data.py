@@ -173,16 +173,17 @@ def _rows(config: CorpusConfig, data: Path) -> Iterator[_Row]:
     names, ends = (config.source, config.target), [0, 0]
     for sides in itertools.zip_longest(*(_lines(data / name) for name in names), fillvalue=(0, None)):
         ends = [max(end, number) for end, (number, _) in zip(ends, sides, strict=True)]
-        yield sides[0][1], sides[1][1], ""
+        source, target = (text and text.strip() for _, text in sides)
+        yield source, target, ""
     if ends[0] != ends[1]:
         raise ValueError(f"{names[0]} has {ends[0]} lines, {names[1]} has {ends[1]}")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str | None]]:
-    """Yields numbers, from 1, and stripped lines, None for one that is not UTF-8."""
+    """Yields numbers, from 1, and lines without their ends, None for one that is not UTF-8."""
     for number, line in enumerate(read_lines(path), 1):
         try:
-            yield number, line.decode("utf-8").strip()
+            yield number, line.decode("utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
             yield number, None
 
