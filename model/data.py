@@ -35,12 +35,16 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Pairs for training and those held out, with the weight of the former in an epoch, and the classes of words."""
+    """Pairs for training and those held out, with the weight of the former in an epoch, and the classes of words.
+
+    `broken` are the numbers of the lines that were left out, from 1, in order.
+    """
 
     pairs: list[Pair]
     held_out: list[Pair]
     weight: float
     classes: dict[Pair, str] = dataclasses.field(default_factory=dict)
+    broken: list[int] = dataclasses.field(default_factory=list)
 
 
 def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
@@ -58,11 +62,12 @@ def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
     name = config.tsv or config.source
     pairs: list[Pair] = []
     classes: dict[Pair, str] = {}
-    number = num_broken = first_broken = 0
+    broken: list[int] = []
+    number = 0
     try:
         for number, (source, target, word_class) in enumerate(_rows(config, data), 1):
             if not (source and target):
-                num_broken, first_broken = num_broken + 1, first_broken or number
+                broken.append(number)
                 continue
             pairs.append((target, source) if config.reverse else (source, target))
             if config.has_classes and word_class:
@@ -71,12 +76,10 @@ def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
         raise ValueError(f"{data / name}: the memory is full after {number} lines") from error
     if not pairs:
         raise ValueError(f"{data / name}: none of its {number} lines has text in UTF-8 on both sides")
-    if num_broken:
-        logger.warning(
-            "%s: left out %d broken lines of %d, the first is line %d", name, num_broken, number, first_broken
-        )
+    if broken:
+        logger.warning("%s: left out %d broken lines of %d, the first is line %d", name, len(broken), number, broken[0])
     kept, held_out = hold_out(pairs[: config.limit or None], config.hold_out)
-    return Corpus(pairs=kept, held_out=held_out, weight=config.weight, classes=classes)
+    return Corpus(pairs=kept, held_out=held_out, weight=config.weight, classes=classes, broken=broken)
 
 
 def hold_out(pairs: list[Pair], count: int) -> tuple[list[Pair], list[Pair]]:

@@ -108,7 +108,16 @@ class TestReading:
     def test_broken_lines_of_a_tsv_file_are_counted_and_left_out(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        lines = [b"one\teins", b"no target", b"\tno source", b"\tno source\tCC-BY", b"empty target\t ", b"", b"bad \xff\tx", b"two\tzwei"]
+        lines = [
+            b"one\teins",
+            b"no target",
+            b"\tno source",
+            b"\tno source\tCC-BY",
+            b"empty target\t ",
+            b"",
+            b"bad \xff\tx",
+            b"two\tzwei",
+        ]
         (tmp_path / "a.tsv").write_bytes(b"\n".join(lines))
 
         with caplog.at_level(logging.WARNING):
