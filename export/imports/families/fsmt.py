@@ -52,7 +52,7 @@ def read(directory: Path, config: ForeignSettings, given: GivenLanguages, report
         return None
     if is_joint and vocabularies.source != vocabularies.target:
         report.fault(_FILES[1], found="other pieces", expected=f"those of {_FILES[0]}, with which it shares its rows")
-    search, max_target, suppressed = read_search(generation, config, network.max_positions)
+    search, max_target, suppressed = read_search(generation, config, network)
     config.finish(HARMLESS)
     sources = choose("source", given.source, codes[:1], "config.json", report)
     targets = choose("target", given.target, codes[1:], "config.json", report)
