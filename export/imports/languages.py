@@ -10,6 +10,7 @@ import langcodes
 
 from export.imports.report import Report
 from server.bundle.codes import CodeTable, canonical_code
+from server.bundle.languages import Ids, LanguagePair
 
 # What OPUS-MT calls a side of several languages: not a language, though some look like one.
 _GROUPS_WORDS = """
@@ -110,6 +111,23 @@ def choose_among(side: str, given: tuple[str, ...], known: Iterable[str], report
         else:
             chosen[found] = True
     return tuple(chosen)
+
+
+def language_pairs(
+    sources: Iterable[str], targets: Iterable[str], report: Report, source_prefix: Ids = ()
+) -> tuple[LanguagePair, ...]:
+    """Returns every direction from one of the sources into another language of the targets.
+
+    Args:
+        sources, targets: codes, which `choose` has returned; none if it has found a fault.
+        report: gets a fault if both sides are the same one language.
+        source_prefix: of each pair.
+    """
+    sides = list(itertools.product(sources, targets))
+    pairs = tuple(LanguagePair(source=one, target=two, source_prefix=source_prefix) for one, two in sides if one != two)
+    if sides and not pairs:
+        report.fault("--target", found=sides[0][1], expected="another language than --source")
+    return pairs
 
 
 def pair_in_name(directory: Path) -> tuple[str, str] | None:

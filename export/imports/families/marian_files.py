@@ -9,7 +9,7 @@ from export.imports.families.pieces import read_model, table
 from export.imports.formats.json_files import read_vocabulary
 from export.imports.formats.tensors import FormatError
 from export.imports.formats.yaml_files import read_yaml
-from export.imports.languages import GivenLanguages, choose, joined_pair, pair_in_name
+from export.imports.languages import GivenLanguages, choose, joined_pair, language_pairs, pair_in_name
 from export.imports.report import Report
 from export.imports.settings import ForeignSettings
 from server.bundle.languages import LanguagePair
@@ -104,7 +104,7 @@ def read_pairs(directory: Path, files: Files, given: GivenLanguages, report: Rep
     sides = []
     for i, (side, codes) in enumerate((("source", given.source), ("target", given.target))):
         sides.append(choose(side, codes, named[i : i + 1] if named else (), files.model, report))
-    return tuple(LanguagePair(source=source, target=target) for source in sides[0] for target in sides[1])
+    return language_pairs(sides[0], sides[1], report)
 
 
 def _read_settings(directory: Path, report: Report) -> ForeignSettings:

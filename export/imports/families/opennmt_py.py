@@ -13,7 +13,7 @@ from export.imports.families.opennmt_py_options import HARMLESS
 from export.imports.families.pieces import read_models
 from export.imports.foreign import ForeignModel
 from export.imports.formats.tensors import Tensors
-from export.imports.languages import GivenLanguages, choose, pair_in_name
+from export.imports.languages import GivenLanguages, choose, language_pairs, pair_in_name
 from export.imports.licences import read_licence
 from export.imports.report import Report
 from export.imports.settings import ForeignSettings
@@ -208,7 +208,7 @@ def _read_pairs(directory: Path, given: GivenLanguages, report: Report) -> tuple
     named = pair_in_name(directory)
     sources = choose("source", given.source, named[:1] if named else (), directory.resolve().name, report)
     targets = choose("target", given.target, named[1:] if named else (), directory.resolve().name, report)
-    return tuple(LanguagePair(source=source, target=into) for source in sources for into in targets)
+    return language_pairs(sources, targets, report)
 
 
 def _plan(network: TransformerConfig, tensors: Tensors, num_extra: int) -> Plan:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from export.imports.languages import bcp47, by_code, choose, choose_among, joined_pair, pair_in_name
+from export.imports.languages import bcp47, by_code, choose, choose_among, joined_pair, language_pairs, pair_in_name
 from export.imports.report import Report
 
 
@@ -67,6 +67,21 @@ def test_some_of_many_are_chosen_as_clients_choose_them() -> None:
     assert choose_among("target", (), ["fr", "de-DE"], report) == ("fr", "de-DE")
     choose_among("target", ("nl",), ["fr", "af"], report)
     assert "--target: nl; expected a language that the model has" in str(report.faults[0])
+
+
+def test_no_language_is_translated_into_itself() -> None:
+    report = Report()
+
+    pairs = language_pairs(("en", "de"), ("de", "en"), report, (7,))
+
+    assert [(pair.source, pair.target, pair.source_prefix) for pair in pairs] == [
+        ("en", "de", (7,)),
+        ("de", "en", (7,)),
+    ]
+    assert language_pairs((), ("de",), report) == ()
+    assert report.faults == []
+    assert language_pairs(("de",), ("de",), report) == ()
+    assert str(report.faults[0]) == "--target: de; expected another language than --source"
 
 
 @pytest.mark.parametrize(
