@@ -15,7 +15,7 @@ from export.imports.foreign import ForeignModel
 from export.imports.formats.tensors import Tensors
 from export.imports.languages import GivenLanguages, choose, language_pairs, pair_in_name
 from export.imports.licences import read_licence
-from export.imports.report import Report
+from export.imports.report import Report, name_of
 from export.imports.settings import ForeignSettings
 from export.imports.weights import Plan, Rows, Stack, stack
 from model.config import TransformerConfig
@@ -56,7 +56,7 @@ _ONLY: dict[str, tuple[Any, ...]] = {
     "quant_layers": ([],),
 }
 # Of the steps ahead of training, those that change no sentence that is translated.
-_TRANSFORMS = {"sentencepiece", "filtertoolong", "clean", "switchout", "tokendrop", "tokenmask"}
+_TRANSFORMS = ("sentencepiece", "filtertoolong", "clean", "switchout", "tokendrop", "tokenmask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def _check_transforms(options: ForeignSettings, report: Report) -> None:
     for name in names:
         if name not in _TRANSFORMS:
             remedy = "sentencepiece is read; if it changes no sentence that is translated, pass --allow transforms"
-            report.unknown(options.file, "transforms", name, remedy)
+            report.unknown(options.file, "transforms", name_of(name), remedy)
 
 
 def _named_models(options: ForeignSettings) -> list[tuple[str, str]]:
