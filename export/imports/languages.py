@@ -16,12 +16,11 @@ from server.bundle.languages import Ids, LanguagePair
 _GROUPS_WORDS = """
     mul roa gem gmw gmq sla zle zlw zls cel fiu trk tut inc ine iir afa bnt bat itc romance scandinavia celtic north
     alv aav cau cpf cpp crp cus dra euq grk map mkh nic nah phi poz pqe sal sem sit sai sqj ssa urj wak zhx ber cai
-    ccs cdd khi ngf nai
+    ccs cdd khi ngf
 """
 _GROUPS = frozenset(_GROUPS_WORDS.split())
-_OPUS_MT = re.compile(
-    r".*opus-mt-(?:tc-(?:base|big)-)?", re.IGNORECASE
-)  # ahead of languages; mt and big are codes, too
+# What stands ahead of the languages: mt and big are codes, too.
+_OPUS_MT = re.compile(r".*opus-mt-(?:tc-(?:base|big)-)?", re.IGNORECASE)
 _MAX_NAMED = 12
 _MAX_CODE_CHARACTERS = 64
 _MAX_LANGUAGES = 2000  # names of one file: the models of most languages have some 400; so many take half a second
