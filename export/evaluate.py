@@ -141,19 +141,30 @@ def _print_scores(arguments: argparse.Namespace) -> str:
         TranslationError: the server has not translated.
     """
     source, reference = arguments.source or "", arguments.reference or ""
-    corpus = CorpusConfig(source=source, target=reference, tsv=arguments.tsv or "")
-    pairs = read_corpus(corpus, Path()).pairs[: arguments.limit]
+    corpus = read_corpus(CorpusConfig(source=source, target=reference, tsv=arguments.tsv or ""), Path())
+    pairs = corpus.pairs[: arguments.limit]
     sources = [source for source, _ in pairs]
     if arguments.server:
         hypotheses = _translate_by_named_server(arguments, sources)
     elif arguments.checkpoint:
         hypotheses = translate_by_checkpoint(arguments.checkpoint, sources, arguments.beam_size)
     else:
-        hypotheses = read_lines("--hypotheses", arguments.hypotheses)[: arguments.limit]
+        lines = enumerate(read_lines("--hypotheses", arguments.hypotheses), 1)
+        broken = set(corpus.broken)
+        hypotheses = [line for number, line in lines if number not in broken][: arguments.limit]
     if len(hypotheses) != len(pairs):
         raise ValueError(f"{len(hypotheses)} translations for {len(pairs)} sentences")
     print(json.dumps(scores(hypotheses, [reference for _, reference in pairs]), indent=2))
-    return "".join(f"{line}\n" for line in hypotheses)
+    return _by_line(hypotheses, corpus.broken)
+
+
+def _by_line(translations: list[str], broken: list[int]) -> str:
+    """Returns translations as lines by the numbers of their sources: that of a broken line is empty."""
+    lines = list(translations)
+    for number in broken:
+        if number <= len(lines):
+            lines.insert(number - 1, "")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _print_heads(arguments: argparse.Namespace) -> str:
@@ -194,7 +205,7 @@ def build_parser() -> argparse.ArgumentParser:
     system = parser.add_mutually_exclusive_group(required=True)
     system.add_argument("--server", metavar="HOST:PORT", help="translate through a live server")
     system.add_argument("--checkpoint", type=Path, metavar="FILE", help="translate with PyTorch")
-    system.add_argument("--hypotheses", type=Path, metavar="FILE", help="translations, one a line")
+    system.add_argument("--hypotheses", type=Path, metavar="FILE", help="translations, line by line")
     parser.add_argument("--beam-size", type=int, default=4, help="1 is greedy search (default 4)")
     parser.add_argument("--limit", type=int, metavar="N", help="score the first N pairs only")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the translations there")

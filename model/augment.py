@@ -174,16 +174,14 @@ def fill_slots(pair: Pair, rng: random.Random, num_placeholders: int = 0) -> Pai
     mask (`server.text.masking`) get a placeholder symbol, each its own, if there are so many. ⟦price:en⟧ and ⟦price:de⟧
     get the same price as each language writes it (`model.localised`). What is no such slot stays as it is.
     """
-    slots = {slot["name"]: slot for slot in _SLOT.finditer(pair[0])}
+    slots = {(slot["name"], bool(slot["language"])): slot["kind"] for slot in _SLOT.finditer(pair[0])}
     texts = {
-        name: KINDS[slot["kind"]](rng) for name, slot in slots.items() if not slot["language"] and slot["kind"] in KINDS
+        name: KINDS[kind](rng) for (name, has_language), kind in slots.items() if not has_language and kind in KINDS
     }
     localised = {
-        name: LOCALISED[slot["kind"]](rng)
-        for name, slot in slots.items()
-        if slot["language"] and slot["kind"] in LOCALISED
+        name: LOCALISED[kind](rng) for (name, has_language), kind in slots.items() if has_language and kind in LOCALISED
     }
-    masked = [name for name in texts if slots[name]["kind"] in _MASKED]
+    masked = [name for name in texts if slots[name, False] in _MASKED]
     if len(masked) <= num_placeholders:
         symbols = rng.sample(range(PLACEHOLDER_START, PLACEHOLDER_START + num_placeholders), len(masked))
         texts |= {slot: chr(symbol) for slot, symbol in zip(masked, symbols, strict=True) if rng.random() < 0.5}

@@ -19,8 +19,6 @@ from model.config import TransformerConfig
 from model.files import read_lines
 from model.recipe import CorpusConfig, TrainingConfig
 
-_CONFIGS = Path(__file__).parent / "configs"
-
 _Row = tuple[str | None, str | None, str]
 
 logger = logging.getLogger(__name__)
@@ -37,16 +35,24 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Pairs for training and those held out, with the weight of the former in an epoch, and the classes of words."""
+    """Pairs for training and those held out, with the weight of the former in an epoch, and the classes of words.
+
+    `broken` are the numbers of the lines that were left out, from 1, in order.
+    """
 
     pairs: list[Pair]
     held_out: list[Pair]
     weight: float
     classes: dict[Pair, str] = dataclasses.field(default_factory=dict)
+    broken: list[int] = dataclasses.field(default_factory=list)
 
 
 def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
     """Reads one corpus; broken lines (a side missing or empty, invalid UTF-8) are counted, reported and left out.
+
+    Args:
+        config: of the corpus. Names that start with "./" are paths below `data`, too: `CorpusConfig.resolved`.
+        data: directory that its paths are relative to.
 
     Raises:
         OSError: a file cannot be read.
@@ -56,25 +62,24 @@ def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
     name = config.tsv or config.source
     pairs: list[Pair] = []
     classes: dict[Pair, str] = {}
-    number = num_broken = first_broken = 0
+    broken: list[int] = []
+    number = 0
     try:
         for number, (source, target, word_class) in enumerate(_rows(config, data), 1):
             if not (source and target):
-                num_broken, first_broken = num_broken + 1, first_broken or number
+                broken.append(number)
                 continue
             pairs.append((target, source) if config.reverse else (source, target))
             if config.has_classes and word_class:
                 classes[pairs[-1]] = word_class
     except MemoryError as error:  # of a small gzip file with many lines, say
-        raise ValueError(f"{_path(data, name)}: the memory is full after {number} lines") from error
+        raise ValueError(f"{data / name}: the memory is full after {number} lines") from error
     if not pairs:
-        raise ValueError(f"{_path(data, name)}: none of its {number} lines has text in UTF-8 on both sides")
-    if num_broken:
-        logger.warning(
-            "%s: left out %d broken lines of %d, the first is line %d", name, num_broken, number, first_broken
-        )
+        raise ValueError(f"{data / name}: none of its {number} lines has text in UTF-8 on both sides")
+    if broken:
+        logger.warning("%s: left out %d broken lines of %d, the first is line %d", name, len(broken), number, broken[0])
     kept, held_out = hold_out(pairs[: config.limit or None], config.hold_out)
-    return Corpus(pairs=kept, held_out=held_out, weight=config.weight, classes=classes)
+    return Corpus(pairs=kept, held_out=held_out, weight=config.weight, classes=classes, broken=broken)
 
 
 def hold_out(pairs: list[Pair], count: int) -> tuple[list[Pair], list[Pair]]:
@@ -163,28 +168,25 @@ def pad(rows: list[list[int]], pad_id: int) -> Tensor:
     return torch.tensor([row + [pad_id] * (longest - len(row)) for row in rows])
 
 
-def _path(data: Path, name: str) -> Path:
-    return (_CONFIGS if name.startswith("./") else data) / name
-
-
 def _rows(config: CorpusConfig, data: Path) -> Iterator[_Row]:
     """Yields both sides of each line and the class of words; what is missing or not UTF-8 is None."""
     if config.tsv:
-        yield from (_split_columns(line) for _, line in _lines(_path(data, config.tsv)))
+        yield from (_split_columns(line) for _, line in _lines(data / config.tsv))
         return
     names, ends = (config.source, config.target), [0, 0]
-    for sides in itertools.zip_longest(*(_lines(_path(data, name)) for name in names), fillvalue=(0, None)):
+    for sides in itertools.zip_longest(*(_lines(data / name) for name in names), fillvalue=(0, None)):
         ends = [max(end, number) for end, (number, _) in zip(ends, sides, strict=True)]
-        yield sides[0][1], sides[1][1], ""
+        source, target = (text and text.strip() for _, text in sides)
+        yield source, target, ""
     if ends[0] != ends[1]:
         raise ValueError(f"{names[0]} has {ends[0]} lines, {names[1]} has {ends[1]}")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str | None]]:
-    """Yields numbers, from 1, and stripped lines, None for one that is not UTF-8."""
+    """Yields numbers, from 1, and lines without their ends, None for one that is not UTF-8."""
     for number, line in enumerate(read_lines(path), 1):
         try:
-            yield number, line.decode("utf-8").strip()
+            yield number, line.decode("utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
             yield number, None
 

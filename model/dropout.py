@@ -9,7 +9,8 @@ class Dropout(nn.Module):
     """Zeroes elements with a probability while training, and scales the others up.
 
     On a processor torch draws twice per element, on one core: a sixth of an update's time. Here one draw of eight
-    random bytes decides over eight elements, so that the probability is rounded to a multiple of 1/256.
+    random bytes decides over eight elements, so that the probability is rounded to a multiple of 1/256, from 1/256 to
+    255/256.
     """
 
     def __init__(self, probability: float) -> None:
@@ -22,7 +23,7 @@ class Dropout(nn.Module):
             return x
         if x.is_cuda:
             return functional.dropout(x, self.probability)
-        count, threshold = x.numel(), round(256 * self.probability)
+        count, threshold = x.numel(), min(255, max(1, round(256 * self.probability)))
         draws = torch.empty((count + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
         kept = draws.view(torch.uint8)[:count].view(x.shape) >= threshold
         return x * kept.to(x.dtype).mul_(256 / (256 - threshold))

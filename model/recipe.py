@@ -2,10 +2,12 @@
 
 import dataclasses
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from model.config import TransformerConfig
 
+_CONFIGS = Path(__file__).parent / "configs"
 MAX_PLACEHOLDERS = 6400  # private-use characters of the basic plane
 # Of pairs, tokens and updates. No run has as many, and with far more neither its end nor its memory can be reckoned.
 _MAX_COUNT = 10**9
@@ -60,6 +62,12 @@ class CorpusConfig:
         ]
         if faults:
             raise ValueError("; ".join(faults))
+
+    def resolved(self) -> "CorpusConfig":
+        """Returns the corpus with whole paths in place of those that start with "./"."""
+        names = {key: getattr(self, key) for key in ("source", "target", "tsv")}
+        ours = {key: str(_CONFIGS / name) for key, name in names.items() if name.startswith("./")}
+        return dataclasses.replace(self, **ours)  # type: ignore[arg-type]  # three texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def _export_command(recipe: Recipe, data: Path, out: Path) -> str:
-    dev = next((each for each in recipe.dev if each.source), None)
+    dev = next((each.resolved() for each in recipe.dev if each.source), None)
     files = ["SOURCE", "TARGET"] if dev is None else [str(data / dev.source), str(data / dev.target)]
     if dev is not None and dev.reverse:
         files.reverse()
@@ -154,12 +154,12 @@ def prepare(recipe: Recipe, data: Path, out: Path, pretrained: Path | None = Non
         hold_folder(out)
     checkpoint = _check_start(recipe, out, pretrained)
     _check_size(recipe)
-    corpora = without_held_out([read_corpus(corpus, data) for corpus in recipe.train])
+    corpora = without_held_out([read_corpus(corpus.resolved(), data) for corpus in recipe.train])
     if not corpora:
         raise ValueError("the recipe names no [[train]] corpus")
     if not any(corpus.pairs for corpus in corpora):
         raise ValueError("the [[train]] corpora have no pair that is not held out: lower hold_out")
-    dev = [pair for corpus in recipe.dev for pair in read_corpus(corpus, data).pairs]
+    dev = [pair for corpus in recipe.dev for pair in read_corpus(corpus.resolved(), data).pairs]
     if not dev:
         raise ValueError("the recipe names no [dev] corpus: checkpoints are chosen by it")
     vocabulary = out / _VOCABULARY

@@ -30,6 +30,7 @@ _HUGGING_FACE = {
     fsmt.MODEL_TYPE: fsmt.read,
     **dict.fromkeys(multilingual.MODEL_TYPES, multilingual.read),
 }
+_CHECKPOINTS = (".npz", ".pt")  # of which a directory may have several
 # What people have and cannot be served, with what can.
 _REFUSED = {
     "nllb-moe": "a mixture of experts is not supported; nllb-200-3.3B or a distilled one is",
@@ -46,6 +47,8 @@ _REFUSED = {
 def opened(source: Path) -> Iterator[Path]:
     """Yields the directory of a model: `source`, the one that it is in, or what it unpacks to for as long as needed.
 
+    Of a checkpoint that is named, the directory holds links to all that is beside it but other checkpoints.
+
     Raises:
         FormatError: it is neither a directory nor a file that can be read.
     """
@@ -56,6 +59,14 @@ def opened(source: Path) -> Iterator[Path]:
             directory = parent / source.stem  # by which a model is called that says nothing else
             directory.mkdir()
             unpack(source, directory)
+            yield directory
+    elif source.suffix in _CHECKPOINTS and source.is_file():
+        with scratch(Path(tempfile.gettempdir()), "babelserve-import.") as parent:
+            directory = parent / source.parent.resolve().name
+            directory.mkdir(exist_ok=True)
+            for path in source.parent.iterdir():
+                if path.suffix != source.suffix or path.name == source.name:
+                    (directory / path.name).symlink_to(path.absolute())
             yield directory
     elif source.exists():
         yield source.parent

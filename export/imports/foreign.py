@@ -25,7 +25,7 @@ class ForeignModel:
     Attributes:
         family: for people.
         reference: the package that it is from, for people; `export.imports.reference` asks two of them.
-        directory: where `CTRANSLATE2` finds it.
+        directory: where `CTRANSLATE2` finds it; None for other references.
         name: of the model, for the manifest.
         config: of our network that computes the same.
         plan: which of `tensors` its weights are.

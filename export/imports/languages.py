@@ -6,16 +6,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import langcodes
+
 from export.imports.report import Report
 from server.bundle.codes import CodeTable, canonical_code
+from server.bundle.languages import Ids, LanguagePair
 
 # What OPUS-MT calls a side of several languages: not a language, though some look like one.
 _GROUPS_WORDS = """
     mul roa gem gmw gmq sla zle zlw zls cel fiu trk tut inc ine iir afa bnt bat itc romance scandinavia celtic north
     alv aav cau cpf cpp crp cus dra euq grk map mkh nic nah phi poz pqe sal sem sit sai sqj ssa urj wak zhx ber cai
-    ccs cdd khi ngf nai
+    ccs cdd khi ngf
 """
 _GROUPS = frozenset(_GROUPS_WORDS.split())
+# What stands ahead of the languages: mt and big are codes, too.
+_OPUS_MT = re.compile(r".*opus-mt-(?:tc-(?:base|big)-)?", re.IGNORECASE)
 _MAX_NAMED = 12
 _MAX_CODE_CHARACTERS = 64
 _MAX_LANGUAGES = 2000  # names of one file: the models of most languages have some 400; so many take half a second
@@ -107,10 +112,49 @@ def choose_among(side: str, given: tuple[str, ...], known: Iterable[str], report
     return tuple(chosen)
 
 
+def language_pairs(
+    sources: Iterable[str], targets: Iterable[str], report: Report, source_prefix: Ids = ()
+) -> tuple[LanguagePair, ...]:
+    """Returns every direction from one of the sources into another language of the targets.
+
+    Args:
+        sources, targets: codes, which `choose` has returned; none if it has found a fault.
+        report: gets a fault if both sides are the same one language.
+        source_prefix: of each pair.
+    """
+    sides = list(itertools.product(sources, targets))
+    pairs = tuple(LanguagePair(source=one, target=two, source_prefix=source_prefix) for one, two in sides if one != two)
+    if sides and not pairs:
+        report.fault("--target", found=sides[0][1], expected="another language than --source")
+    return pairs
+
+
 def pair_in_name(directory: Path) -> tuple[str, str] | None:
-    """Returns the languages at the end of a directory's name, such as opus-mt-en-de or ende; None if there are none."""
+    """Returns the languages in a directory's name, such as opus-mt-en-de-v2 or ende.tiny; None unless they are clear.
+
+    Two codes of two letters that stand together go first, then two of which one has three, then `joined_pair`.
+    """
     name = directory.resolve().name
-    match = re.search(r"(?:^|[-_.])([a-zA-Z]{2,3})[-_]([a-zA-Z]{2,3})$", name) or re.search(
-        r"(?:^|[-_.])([a-z]{2})([a-z]{2})(?:[-_.]|$)", name
-    )
-    return (match[1], match[2]) if match else None
+    words = re.split("[-_.]", _OPUS_MT.sub("", name))
+    if any(len(word) == 4 and langcodes.tag_is_valid(f"und-{word}") for word in words):
+        return None  # the script of one of them: zh-Hant is not zh
+    found = [pair for pair in itertools.pairwise(words) if pair[0] != pair[1] and all(map(_is_known, pair))]
+    found = [pair for pair in found if len("".join(pair)) == 4] or found
+    if not found:
+        return joined_pair(name)
+    return found[0] if len(found) == 1 else None
+
+
+def joined_pair(name: str) -> tuple[str, str] | None:
+    """Returns the languages of a word such as ende in a name such as model.ende.bin; None unless they are clear.
+
+    One of them must be English, as in all models of Bergamot and Mozilla: too many other words are two codes.
+    """
+    words = [(word[:2], word[2:]) for word in re.split("[-_.]", name) if len(word) == 4]
+    found = [pair for pair in words if pair[0] != pair[1] and "en" in pair and all(map(_is_known, pair))]
+    return found[0] if len(set(found)) == 1 else None
+
+
+def _is_known(word: str) -> bool:
+    """Whether a word is a code of a language, or OPUS-MT's name of several."""
+    return 2 <= len(word) <= 3 and (word.lower() in _GROUPS or langcodes.tag_is_valid(word))

@@ -94,9 +94,9 @@ def compare(model: ForeignModel, opened: Path, bundle: Bundle, dev: DevSet) -> C
     manifest = bundle.manifest
     tokenizer = Tokenizer(manifest, bundle.read)
     theirs = (
-        _CTranslate2(model.directory or opened, tokenizer)
-        if model.reference == CTRANSLATE2
-        else _Transformers(opened, manifest.search.beam_size or _DEFAULT_BEAM)
+        _Transformers(opened, manifest.search.beam_size or _DEFAULT_BEAM)
+        if model.directory is None
+        else _CTranslate2(model.directory, tokenizer)
     )
     asked = list(_fitting(dev, manifest, tokenizer))
     options = DecodingOptions(beam_size=theirs.beam_size, length_penalty=manifest.search.length_penalty)

@@ -104,6 +104,21 @@ def test_a_file_of_translations_is_scored(command: Command, corpus: Path, tmp_pa
     assert (found["sentences"], found["bleu"]) == (2, pytest.approx(100))
 
 
+def test_translations_are_those_of_the_lines_with_their_numbers(command: Command, corpus: Path, tmp_path: Path) -> None:
+    whole, output = corpus.read_text(encoding="utf-8").splitlines(), tmp_path / "output.txt"
+    corpus.write_text("\n".join(["no reference\t", whole[0], "", *whole]), encoding="utf-8")
+    dog, cats = "Ein Hund läuft hier", "Zwei Katzen schlafen dort"
+    path = hypotheses(tmp_path, "etwas", dog, "", dog, cats)
+
+    for limit in ("2", "3"):
+        found = command("--tsv", corpus, "--hypotheses", path, "--limit", limit, "--output", output)
+
+        assert (found["sentences"], found["bleu"]) == (int(limit), pytest.approx(100))
+        assert output.read_text(encoding="utf-8").splitlines() == ["", dog, "", dog, cats][: int(limit) + 2]
+    code, message = command.fails("--tsv", corpus, "--hypotheses", hypotheses(tmp_path, dog, dog, cats))
+    assert (code, message.splitlines()[-1]) == (2, "babelserve-evaluate: 1 translations for 3 sentences")
+
+
 def test_limit_takes_the_first_pairs(command: Command, corpus: Path, tmp_path: Path) -> None:
     path = hypotheses(tmp_path, "Ein Hund läuft hier", "etwas ganz anderes")
 

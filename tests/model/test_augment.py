@@ -141,8 +141,14 @@ def test_slots_of_a_language_get_the_same_thing_in_its_writing(is_reversed: bool
     assert differ > 40
 
 
+def test_slots_of_one_name_with_and_without_a_language_are_two() -> None:
+    pair = ("⟦number:en⟧ and ⟦number⟧", "⟦number:de⟧ und ⟦number⟧")
+
+    assert {"⟦", "⟧"}.isdisjoint("".join(fill_slots(pair, random.Random(0))))
+
+
 def test_the_slots_of_the_sentences_that_ship_can_be_filled() -> None:
-    pairs = read_corpus(CorpusConfig(tsv="./copying.en-de.tsv"), Path()).pairs
+    pairs = read_corpus(CorpusConfig(tsv="./copying.en-de.tsv").resolved(), Path()).pairs
 
     assert len(pairs) > 100
     for pair in pairs:

@@ -78,6 +78,12 @@ class TestReading:
         exchanged = read_corpus(CorpusConfig(tsv="a.tsv", reverse=True), tmp_path)
         assert exchanged.pairs == [("eins", "one"), ("zwei", "two")]
 
+    def test_a_name_may_begin_with_the_current_directory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "copying.en-de.tsv").write_text("one\teins\n", encoding="utf-8")  # one of that name ships
+        monkeypatch.chdir(tmp_path)
+
+        assert read_corpus(CorpusConfig(tsv="./copying.en-de.tsv"), Path()).pairs == [("one", "eins")]
+
     def test_a_limit_takes_the_first_pairs(self, tmp_path: Path) -> None:
         (tmp_path / "a.tsv").write_text("one\teins\ntwo\tzwei\nthree\tdrei\n", encoding="utf-8")
 
@@ -102,14 +108,23 @@ class TestReading:
     def test_broken_lines_of_a_tsv_file_are_counted_and_left_out(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        lines = [b"one\teins", b"no target", b"\tno source", b"empty target\t ", b"", b"bad \xff\tx", b"two\tzwei"]
+        lines = [
+            b"one\teins",
+            b"no target",
+            b"\tno source",
+            b"\tno source\tCC-BY",
+            b"empty target\t ",
+            b"",
+            b"bad \xff\tx",
+            b"two\tzwei",
+        ]
         (tmp_path / "a.tsv").write_bytes(b"\n".join(lines))
 
         with caplog.at_level(logging.WARNING):
             pairs = read_corpus(CorpusConfig(tsv="a.tsv"), tmp_path).pairs
 
         assert pairs == [("one", "eins"), ("two", "zwei")]
-        assert caplog.messages == ["a.tsv: left out 5 broken lines of 7, the first is line 2"]
+        assert caplog.messages == ["a.tsv: left out 6 broken lines of 8, the first is line 2"]
 
     def test_a_broken_line_of_a_pair_of_files_takes_its_partner_along(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -16,6 +16,16 @@ def test_its_share_is_zeroed_and_the_mean_is_kept(probability: float) -> None:
     assert len(dropped.unique()) == 2
 
 
+@pytest.mark.parametrize(("probability", "rounded"), [(0.0015, 1 / 256), (0.999, 255 / 256)])
+def test_neither_none_nor_all_are_dropped(probability: float, rounded: float) -> None:
+    torch.manual_seed(0)
+
+    dropped = Dropout(probability).train()(torch.ones(1000, 1000))
+
+    assert float((dropped == 0).float().mean()) == pytest.approx(rounded, abs=0.0005)
+    assert float(dropped.max()) == pytest.approx(1 / (1 - rounded))
+
+
 def test_every_place_is_dropped_as_often() -> None:
     torch.manual_seed(0)
     layer = Dropout(0.5).train()

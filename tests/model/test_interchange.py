@@ -50,7 +50,7 @@ def test_nothing_is_exchanged_but_a_word_and_its_translation_that_stand_once(pai
 
 
 def test_the_dictionary_that_ships_has_classes_in_either_direction() -> None:
-    config = CorpusConfig(tsv="./ding_words.en-de.tsv.gz", has_classes=True)
+    config = CorpusConfig(tsv="./ding_words.en-de.tsv.gz", has_classes=True).resolved()
     forth, back = (read_corpus(each, Path()) for each in (config, dataclasses.replace(config, reverse=True)))
 
     assert len(forth.pairs) > 70_000

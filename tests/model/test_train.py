@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from model.checkpoint import load_checkpoint, save_checkpoint
-from model.recipe import AugmentationConfig, Recipe, TokenizerConfig
+from model.recipe import AugmentationConfig, CorpusConfig, Recipe, TokenizerConfig
 from model.recipe_file import load_recipe
 from model.starter import write_starter
 from model.train import _export_command, main, prepare
@@ -280,6 +280,15 @@ def test_the_next_command_is_that_which_init_printed(tmp_path: Path) -> None:
     command = _export_command(load_recipe(folder / "recipe.toml"), folder / "data", folder / "run")
 
     assert command in said.split("\n  ")
+
+
+def test_corpora_that_ship_are_read_and_a_run_keeps_their_names(tmp_path: Path) -> None:
+    shipped = CorpusConfig(tsv="./copying.en-de.tsv")
+
+    trainer = prepare(dataclasses.replace(recipe(), train=(shipped, CORPUS)), DATA, tmp_path)
+
+    assert len(trainer.corpora[0].pairs) > 100
+    assert trainer.recipe.train[0] == shipped
 
 
 def test_a_full_disk_ends_with_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,9 @@ from server.bundle.moses import MosesFile
 
 _METADATA = "metadata.json"
 _MERGES = "bpe.model"
+_CODES = {"pb": "pt-BR", "zt": "zh-Hant"}  # of its own, which are no BCP-47
 _HARMLESS = (
-    "package_version argos_version package_version from_name to_name links type package_type languages dependencies"
+    "package_version argos_version from_name to_name links type package_type languages dependencies"
     " source_languages code title author credits"
 )
 
@@ -40,7 +41,8 @@ def read(directory: Path, given: GivenLanguages, report: Report) -> ForeignModel
     source, target = metadata.text("from_code"), metadata.text("to_code")
     metadata.expect("target_prefix", "", remedy="packages of several languages are not supported")
     metadata.finish(_HARMLESS.split())
-    named = GivenLanguages(source=given.source or (source,), target=given.target or (target,))
+    codes = [(_CODES.get(code, code),) for code in (source, target)]
+    named = GivenLanguages(source=given.source or codes[0], target=given.target or codes[1])
     has_merges = (directory / _MERGES).is_file() and not (directory / "sentencepiece.model").is_file()
 
     def read_tokenizer(sides: list[list[str]]) -> dict[str, bytes]:

@@ -121,13 +121,14 @@ def read_activation(config: ForeignSettings, default: str = "gelu") -> str:
 
 
 def read_search(
-    generation: ForeignSettings, config: ForeignSettings, max_positions: int
+    generation: ForeignSettings, config: ForeignSettings, network: TransformerConfig
 ) -> tuple[SearchDefaults, int, tuple[int, ...]]:
     """Reads how the makers search: the generation config, and for what it leaves out the older place, the config.
 
     Returns:
         The search, the most tokens of a translation, and the ids never to be generated.
     """
+    max_positions = network.max_positions
     both = ForeignSettings(generation.file, {**_generation_part(config), **generation.values}, generation._report)  # noqa: SLF001
     for key, off in _OFF.items():
         both.expect(key, *off, remedy="searches are for the likeliest translation here, without that")
@@ -152,6 +153,9 @@ def read_search(
     for word in bad_words if isinstance(bad_words, list) else [None]:
         if not isinstance(word, list) or len(word) != 1 or type(word[0]) is not int:
             both.fault("bad_words_ids", "single ids", "sequences of several cannot be forbidden here")
+            break
+        if not 0 <= word[0] < network.vocab_size:
+            both.fault("bad_words_ids", f"ids from 0 to {network.vocab_size - 1}")
             break
         suppressed.append(word[0])
     for key in _GENERATION_KEYS:

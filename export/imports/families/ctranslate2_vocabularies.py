@@ -8,7 +8,7 @@ from export.imports.families.multilingual import KINDS, Kind
 from export.imports.families.pieces import read_models
 from export.imports.formats.json_files import read_bytes, read_json, read_vocabulary
 from export.imports.formats.tensors import FormatError, Tensors
-from export.imports.languages import GivenLanguages, choose, pair_in_name
+from export.imports.languages import GivenLanguages, choose, language_pairs, pair_in_name
 from export.imports.report import Report
 from export.imports.settings import ForeignSettings
 from server.bundle.languages import LanguagePair
@@ -147,10 +147,7 @@ def read_pairs(
     sides = []
     for i, (side, codes) in enumerate((("source", given.source), ("target", given.target))):
         sides.append(choose(side, codes, named[i : i + 1] if named else (), "config.json", report))
-    prefix = vocabularies.source_prefix
-    return tuple(
-        LanguagePair(source=source, target=into, source_prefix=prefix) for source in sides[0] for into in sides[1]
-    )
+    return language_pairs(sides[0], sides[1], report, vocabularies.source_prefix)
 
 
 def _find_languages(pieces: list[list[str]]) -> tuple[Kind | None, dict[str, int]]:

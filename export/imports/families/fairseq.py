@@ -19,13 +19,12 @@ from export.imports.families.fsmt import EMBEDDINGS, EOS_ID, PAD_ID, UNK_ID, is_
 from export.imports.families.positions import tensor2tensor
 from export.imports.foreign import ForeignModel
 from export.imports.formats.tensors import Tensors
-from export.imports.languages import GivenLanguages, choose
+from export.imports.languages import GivenLanguages, choose, language_pairs
 from export.imports.licences import read_licence
 from export.imports.report import Report
 from export.imports.settings import ForeignSettings
 from export.imports.weights import Computed, Plan, Rows, Stack
 from model.config import TransformerConfig
-from server.bundle.languages import LanguagePair
 from server.bundle.manifest import SearchDefaults
 
 _ARCHITECTURES_WORDS = """
@@ -82,7 +81,7 @@ def read(directory: Path, given: GivenLanguages, report: Report) -> ForeignModel
         plan=_plan(network, checkpoint.tensors),
         tensors=checkpoint.tensors,
         tokenizer=tokenizer,
-        language_pairs=tuple(LanguagePair(source=source, target=target) for source in sources for target in targets),
+        language_pairs=language_pairs(sources, targets, report),
         suppressed=(PAD_ID,),  # as its own search does
         search=_SEARCH,
         max_source_tokens=network.max_positions,

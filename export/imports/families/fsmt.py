@@ -20,13 +20,12 @@ from export.imports.families.pieces import Vocabularies, check_rows, read_pieces
 from export.imports.families.positions import tensor2tensor
 from export.imports.foreign import TRANSFORMERS, ForeignModel
 from export.imports.formats.tensors import FormatError, Tensors
-from export.imports.languages import GivenLanguages, choose
+from export.imports.languages import GivenLanguages, choose, language_pairs
 from export.imports.licences import read_licence
 from export.imports.report import Report
 from export.imports.settings import ForeignSettings, missing_files, read_settings
 from export.imports.weights import Plan, Rows, Stack, stack
 from model.config import TransformerConfig
-from server.bundle.languages import LanguagePair
 from server.bundle.moses import MosesFile
 
 MODEL_TYPE = "fsmt"
@@ -52,7 +51,7 @@ def read(directory: Path, config: ForeignSettings, given: GivenLanguages, report
         return None
     if is_joint and vocabularies.source != vocabularies.target:
         report.fault(_FILES[1], found="other pieces", expected=f"those of {_FILES[0]}, with which it shares its rows")
-    search, max_target, suppressed = read_search(generation, config, network.max_positions)
+    search, max_target, suppressed = read_search(generation, config, network)
     config.finish(HARMLESS)
     sources = choose("source", given.source, codes[:1], "config.json", report)
     targets = choose("target", given.target, codes[1:], "config.json", report)
@@ -64,7 +63,7 @@ def read(directory: Path, config: ForeignSettings, given: GivenLanguages, report
         plan=_plan(network),
         tensors=tensors,
         tokenizer=vocabularies.files,
-        language_pairs=tuple(LanguagePair(source=source, target=target) for source in sources for target in targets),
+        language_pairs=language_pairs(sources, targets, report),
         suppressed=suppressed,
         search=search,
         max_source_tokens=network.max_positions,

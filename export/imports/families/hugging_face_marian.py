@@ -53,7 +53,7 @@ def read(directory: Path, config: ForeignSettings, given: GivenLanguages, report
     network = _read_network(config, vocabularies, is_joint, report)
     if network is None:
         return None
-    search, max_target, suppressed = read_search(generation, config, network.max_positions)
+    search, max_target, suppressed = read_search(generation, config, network)
     config.finish(HARMLESS)
     return ForeignModel(
         family="OPUS-MT (Hugging Face Marian)",

@@ -9,7 +9,7 @@ from export.imports.families.pieces import read_model, table
 from export.imports.formats.json_files import read_vocabulary
 from export.imports.formats.tensors import FormatError
 from export.imports.formats.yaml_files import read_yaml
-from export.imports.languages import GivenLanguages, choose, pair_in_name
+from export.imports.languages import GivenLanguages, choose, joined_pair, language_pairs, pair_in_name
 from export.imports.report import Report
 from export.imports.settings import ForeignSettings
 from server.bundle.languages import LanguagePair
@@ -23,8 +23,6 @@ from server.bundle.manifest import (
 
 EOS, UNK = 0, 1
 _CONTROL = ("</s>", "<unk>")
-# In names such as model.ende.bin; those of OPUS-MT's vocabularies and of checkpoints have words there.
-_LANGUAGES = re.compile(r"\.(?!(?:vocab|best|bleu|chrf)\.)([a-z]{2,3})([a-z]{2,3})\.")
 _NOT_SEARCHED_WORDS = """
     relative-paths models vocabs shortlist mini-batch mini-batch-words maxi-batch maxi-batch-sort workspace
     max-length-factor max-length max-length-crop max-length-break gemm-precision gemm-type quiet quiet-translation
@@ -99,13 +97,14 @@ def read_tokenizer(directory: Path, files: Files, sizes: list[int], report: Repo
 
 
 def read_pairs(directory: Path, files: Files, given: GivenLanguages, report: Report) -> tuple[LanguagePair, ...]:
-    """Returns the directions: what the user says, or the files' or directory's name."""
-    match = _LANGUAGES.search(files.model) or _LANGUAGES.search(files.vocabularies[0])
-    named = (match[1], match[2]) if match else pair_in_name(directory)
+    """Returns the directions: what the user says, or the name of the model, of the directory or of a vocabulary."""
+    named = joined_pair(files.model) or pair_in_name(directory)
+    if named is None and files.vocabularies[0] != files.vocabularies[1]:  # that of both sides serves either direction
+        named = joined_pair(files.vocabularies[0])
     sides = []
     for i, (side, codes) in enumerate((("source", given.source), ("target", given.target))):
         sides.append(choose(side, codes, named[i : i + 1] if named else (), files.model, report))
-    return tuple(LanguagePair(source=source, target=target) for source in sides[0] for target in sides[1])
+    return language_pairs(sides[0], sides[1], report)
 
 
 def _read_settings(directory: Path, report: Report) -> ForeignSettings:

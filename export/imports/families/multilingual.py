@@ -85,7 +85,7 @@ def read(directory: Path, config: ForeignSettings, given: GivenLanguages, report
     network = _read_network(config, kind, report)
     if network is None or vocabulary is None:
         return None
-    search, max_target, suppressed = read_search(generation, config, network.max_positions)
+    search, max_target, suppressed = read_search(generation, config, network)
     forced = generation.get("forced_bos_token_id", config.get("forced_bos_token_id", None))
     config.finish(HARMLESS)
     return ForeignModel(

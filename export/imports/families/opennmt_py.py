@@ -13,9 +13,9 @@ from export.imports.families.opennmt_py_options import HARMLESS
 from export.imports.families.pieces import read_models
 from export.imports.foreign import ForeignModel
 from export.imports.formats.tensors import Tensors
-from export.imports.languages import GivenLanguages, choose, pair_in_name
+from export.imports.languages import GivenLanguages, choose, language_pairs, pair_in_name
 from export.imports.licences import read_licence
-from export.imports.report import Report
+from export.imports.report import Report, name_of
 from export.imports.settings import ForeignSettings
 from export.imports.weights import Plan, Rows, Stack, stack
 from model.config import TransformerConfig
@@ -56,7 +56,7 @@ _ONLY: dict[str, tuple[Any, ...]] = {
     "quant_layers": ([],),
 }
 # Of the steps ahead of training, those that change no sentence that is translated.
-_TRANSFORMS = {"sentencepiece", "filtertoolong", "clean", "switchout", "tokendrop", "tokenmask"}
+_TRANSFORMS = ("sentencepiece", "filtertoolong", "clean", "switchout", "tokendrop", "tokenmask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def _check_transforms(options: ForeignSettings, report: Report) -> None:
     for name in names:
         if name not in _TRANSFORMS:
             remedy = "sentencepiece is read; if it changes no sentence that is translated, pass --allow transforms"
-            report.unknown(options.file, "transforms", name, remedy)
+            report.unknown(options.file, "transforms", name_of(name), remedy)
 
 
 def _named_models(options: ForeignSettings) -> list[tuple[str, str]]:
@@ -208,7 +208,7 @@ def _read_pairs(directory: Path, given: GivenLanguages, report: Report) -> tuple
     named = pair_in_name(directory)
     sources = choose("source", given.source, named[:1] if named else (), directory.resolve().name, report)
     targets = choose("target", given.target, named[1:] if named else (), directory.resolve().name, report)
-    return tuple(LanguagePair(source=source, target=into) for source in sources for into in targets)
+    return language_pairs(sources, targets, report)
 
 
 def _plan(network: TransformerConfig, tensors: Tensors, num_extra: int) -> Plan:

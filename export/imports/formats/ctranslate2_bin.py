@@ -33,7 +33,6 @@ class Variables:
     spec: str
     revision: int
     tensors: dict[str, LazyTensor]
-    aliases: dict[str, str]
 
 
 def list_variables(path: Path) -> Variables:
@@ -55,7 +54,7 @@ def list_variables(path: Path) -> Variables:
         tensors[alias] = tensors[name]
         if f"{name}_scale" in tensors:
             tensors[f"{alias}_scale"] = tensors[f"{name}_scale"]
-    return Variables(spec=spec, revision=revision, tensors=tensors, aliases=aliases)
+    return Variables(spec=spec, revision=revision, tensors=tensors)
 
 
 def dequantised(variables: Variables) -> dict[str, LazyTensor]:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from export.imports.languages import bcp47, by_code, choose, choose_among, pair_in_name
+from export.imports.languages import bcp47, by_code, choose, choose_among, joined_pair, language_pairs, pair_in_name
 from export.imports.report import Report
 
 
@@ -69,12 +69,62 @@ def test_some_of_many_are_chosen_as_clients_choose_them() -> None:
     assert "--target: nl; expected a language that the model has" in str(report.faults[0])
 
 
+def test_no_language_is_translated_into_itself() -> None:
+    report = Report()
+
+    pairs = language_pairs(("en", "de"), ("de", "en"), report, (7,))
+
+    assert [(pair.source, pair.target, pair.source_prefix) for pair in pairs] == [
+        ("en", "de", (7,)),
+        ("de", "en", (7,)),
+    ]
+    assert language_pairs((), ("de",), report) == ()
+    assert report.faults == []
+    assert language_pairs(("de",), ("de",), report) == ()
+    assert str(report.faults[0]) == "--target: de; expected another language than --source"
+
+
 @pytest.mark.parametrize(
     ("name", "pair"),
-    [("opus-mt-en-de", ("en", "de")), ("ende", ("en", "de")), ("ende.student.tiny11", ("en", "de")), ("model", None)],
+    [
+        ("opus-mt-en-de", ("en", "de")),
+        ("opus-mt-en-de-v2", ("en", "de")),
+        ("opus-mt-en-de-ct2", ("en", "de")),
+        ("opus-mt-en-de-big", ("en", "de")),
+        ("opus-mt-en-ceb", ("en", "ceb")),
+        ("opus-mt-mt-en", ("mt", "en")),
+        ("opus-mt-tc-big-gmq-itc", ("gmq", "itc")),
+        ("Helsinki-NLP--opus-mt-tc-big-eng-deu", ("eng", "deu")),
+        ("fast-en-de-ct2", ("en", "de")),
+        ("translate-en_de-1_9", ("en", "de")),
+        ("ende", ("en", "de")),
+        ("ende.student.tiny11", ("en", "de")),
+        ("mozilla-base-memory.ende", ("en", "de")),
+        ("opus-mt-tc-big-en-ces_slk", None),
+        ("mt-en-de", None),
+        ("en-zh-Hant", None),
+        ("opus-ct2", None),
+        ("base", None),
+        ("ende-deen", None),
+        ("enen", None),
+        ("\xe9\xe9-de", None),
+        ("model", None),
+    ],
 )
 def test_a_directory_may_name_its_languages(tmp_path: Path, name: str, pair: tuple[str, str] | None) -> None:
     assert pair_in_name(tmp_path / name) == pair
+
+
+@pytest.mark.parametrize(
+    ("name", "pair"),
+    [
+        ("model.ende.intgemm.alphas.bin", ("en", "de")),
+        ("model.intgemm.alphas.bin", None),
+        ("model.npz.best-bleu.npz", None),
+    ],
+)
+def test_a_file_may_name_its_languages(name: str, pair: tuple[str, str] | None) -> None:
+    assert joined_pair(name) == pair
 
 
 def test_more_languages_than_there_are_is_a_fault() -> None:

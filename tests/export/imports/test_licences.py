@@ -15,6 +15,13 @@ from export.imports.report import Report
         (None, "unknown", "unknown", "the licence is unknown"),
         (None, "cc-by-nc-4.0", "cc-by-nc-4.0", "must not be used commercially"),
         ("---\nlicense: cc-by-nc-4.0\n---", "unknown", "cc-by-nc-4.0", "must not be used commercially"),
+        ("---\nlicense:\n- mit\n- cc-by-nc-4.0\n---", "unknown", "mit, cc-by-nc-4.0", "must not be used commercially"),
+        ("---\nlicense: [mit, apache-2.0]\n---", "unknown", "mit, apache-2.0", ""),
+        ("---\nlicense: other\nlicense_name: CC BY-NC 4.0\n---", "mit", "other, CC BY-NC 4.0", "used commercially"),
+        ("---\r\nlicense: >\r\n  for non-commercial use\r\n---\r\n", "mit", "for non-commercial use", "commercially"),
+        ("---\nlicense: {a: b}\n---", "unknown", "{'a': 'b'}", ""),
+        ("---\nlicense: &a cc-by-nc-4.0\n---", "mit", "mit", "README.md: its header has YAML aliases"),
+        ("---\n# nothing\n---", "mit", "mit", "README.md: its header is empty"),
     ],
 )
 def test_the_card_says_the_licence(tmp_path: Path, card: str | None, default: str, licence: str, note: str) -> None:

@@ -68,6 +68,17 @@ def test_its_name_and_search_are_those_of_argos(package: Path) -> None:
     assert (moses["clean"], moses["dash_splits"], moses["end_is_piece"]) == (False, False, True)
 
 
+def test_codes_of_its_own_become_bcp_47(package: Path) -> None:
+    metadata = json.loads((package / "metadata.json").read_text(encoding="utf-8"))
+    metadata |= {"from_code": "zt", "to_code": "pb"}
+    (package / "metadata.json").write_text(json.dumps(metadata), encoding="utf-8")
+
+    model, _ = read_whole(package)
+
+    assert [(pair.source, pair.target) for pair in model.language_pairs] == [("zh-Hant", "pt-BR")]
+    assert model.name == "argos-zt-pb"
+
+
 def test_a_sentencepiece_model_goes_first(package: Path) -> None:
     """As Argos looks for it."""
     shutil.copy(converting.MODELS / "marian-shared" / "source.spm", package / "sentencepiece.model")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from export.imports.detect import opened
 from export.imports.families.fairseq_files import is_here, read_checkpoint
 from export.imports.report import ImportFault, Report
 from tests.export.imports.parity import read_whole
@@ -224,6 +225,21 @@ def test_the_best_checkpoint_is_read_of_those_that_training_leaves(tmp_path: Pat
     _, report = read_whole(directory)
 
     assert report.notes[0] == "checkpoint_best.pt is read, not checkpoint12.pt, checkpoint_last.pt"
+
+
+def test_a_checkpoint_that_is_named_is_read(tmp_path: Path) -> None:
+    source = write_directory(tmp_path / "en-de")
+    (source / "checkpoint_best.pt").rename(source / "model1.pt")
+    (source / "checkpoint_best.pt").write_bytes(b"")
+    (source / "model2.pt").write_bytes(b"")
+
+    with opened(source / "model1.pt") as directory:
+        model, report = read_whole(directory)
+
+        assert (model.name, model.family) == ("en-de", "fairseq")
+        assert not any("is read, not" in note for note in report.notes)
+    assert not directory.exists()
+    assert {"model1.pt", "model2.pt", "dict.en.txt"} <= {path.name for path in source.iterdir()}
 
 
 def test_of_an_ensemble_none_is_chosen(tmp_path: Path) -> None:

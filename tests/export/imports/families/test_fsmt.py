@@ -87,6 +87,9 @@ def test_sides_that_share_their_rows_have_one_embedding(directory: Path) -> None
         ("pad_token_id", 3, "config.json: pad_token_id: 3; expected 1"),
         ("decoder_start_token_id", 2**20, None),  # generation_config.json says otherwise
         ("tie_word_embeddings", True, "tie_word_embeddings: True; expected false: the vocabularies have 345 and 372"),
+        ("bad_words_ids", [[371]], None),
+        ("bad_words_ids", [[372]], "bad_words_ids: [[372]]; expected ids from 0 to 371"),
+        ("bad_words_ids", [[-1]], "bad_words_ids: [[-1]]; expected ids from 0 to 371"),
         ("rope", 1, "config.json: rope: 1; expected nothing that is not known here"),
         ("max_length", 0, None),  # likewise
     ],

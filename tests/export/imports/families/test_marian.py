@@ -198,9 +198,34 @@ def test_a_decoder_s_settings_name_the_files_and_the_search(directory: Path) -> 
     lines = ["models: [weights.bin]", "vocabs: [vocab.ende.spm, vocab.ende.spm]", "beam-size: 6", "normalize: 0.6"]
     (directory / "decoder.yml").write_text("\n".join([*lines, "allow-unk: true"]), encoding="utf-8")
 
-    model, _ = read_whole(directory)
+    model, _ = read_whole(directory.rename(directory.with_name("ende.student")))
 
     assert (model.search.beam_size, model.search.length_penalty, model.suppressed) == (6, 0.6, (V,))
+
+
+@pytest.mark.parametrize("name", ["model.intgemm.alphas.bin", "model.deen.bin"])
+def test_the_vocabulary_of_both_sides_says_no_direction(directory: Path, name: str) -> None:
+    write_marian(directory / name, tensors(SETTINGS))
+    (directory / "vocab.ende.spm").rename(directory / "vocab.deen.spm")
+
+    model, _ = read_whole(directory.rename(directory.with_name("ende.student.tiny11")))
+
+    found = ("de", "en") if "deen" in name else ("en", "de")
+    assert [(pair.source, pair.target) for pair in model.language_pairs] == [found]
+
+
+def test_vocabularies_of_each_side_name_the_languages(directory: Path, vocabulary: bytes) -> None:
+    write_marian(directory / "model.alphas.bin", tensors(SETTINGS))
+    (directory / "vocab.ende.spm").rename(directory / "srcvocab.ende.spm")
+    (directory / "trgvocab.ende.spm").write_bytes(vocabulary)
+
+    model, _ = read_whole(directory)
+
+    assert [(pair.source, pair.target) for pair in model.language_pairs] == [("en", "de")]
+    (directory / "trgvocab.ende.spm").unlink()
+    (directory / "srcvocab.ende.spm").rename(directory / "vocab.ende.spm")
+    with pytest.raises(ImportFault, match=r"nothing about the source language.*say which: --source"):
+        read_whole(directory)
 
 
 def write_native(directory: Path, vocabulary: bytes, lines: list[str]) -> None:

@@ -205,6 +205,7 @@ def test_shared_weights_are_kept_once(tmp_path: Path, checkpoint: dict[str, Any]
         ("pos_ffn_activation_fn", "silu"),
         ("heads", 3),
         ("transforms", ["sentencepiece", "onmt_tokenize"]),
+        ("transforms", ["sentencepiece", ["clean"]]),
         ("an_option_of_version_4", 1),
     ],
 )
