@@ -61,10 +61,11 @@ def _run(job: Job, shards: Sequence[Shard], workers: int) -> int:
         worker.run(left, note)
         worker.close()
     job.finish()
-    failed, seconds = sum(each.failed for each in done), time.monotonic() - started
+    failed, seconds = job.num_failed(), time.monotonic() - started
     tell(
-        f"babelserve-bulk: {sum(each.rows for each in done)} rows in {seconds:.1f} s, of which {failed} have errors;"
-        f" {sum(each.tokens for each in done) / max(seconds, 1e-3):.0f} tokens a second"
+        f"babelserve-bulk: {sum(each.rows for each in done)} rows in {seconds:.1f} s,"
+        f" {sum(each.tokens for each in done) / max(seconds, 1e-3):.0f} tokens a second;"
+        f" of all rows of the job {failed} have errors"
     )
     return _FAILED if failed else 0
 

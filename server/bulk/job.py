@@ -21,6 +21,7 @@ FORMATS = {"txt": "txt", "tsv": "tsv", "jsonl": "jsonl", "ndjson": "jsonl", "par
 _DESCRIPTION = "_job.json"
 _MODELS = "_models.json"
 _FINISHED = "_SUCCESS"
+_FAILED = "_failed-"  # and a shard's name: how many of its rows have errors, if any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +94,18 @@ class Job:
         done = {_name(each["name"]) for each in found if each["type"] == "file"}
         return [shard for shard in shards if _name(shard.output) not in done]
 
+    def num_failed(self) -> int:
+        """Returns how many rows of the written shards have errors, whichever run wrote them. Raises OSError."""
+        files, folder = url_to_fs(self.output)
+        files.invalidate_cache(folder)  # other processes have written, too
+        found = [path for path in files.ls(folder, detail=False) if _name(path).startswith(_FAILED)]
+        return sum(int(files.cat_file(path)) for path in found)
+
     def finish(self) -> None:
         """Marks the job as done, once every shard has its output, and removes what killed runs have left behind."""
         files, folder = url_to_fs(self.output)
         if isinstance(files, LocalFileSystem):
-            for unfinished in Path(folder).glob(f".[0-9]*.{self.form}.*"):
+            for unfinished in Path(folder).glob(f".*[0-9].{self.form}.*"):
                 unfinished.unlink(missing_ok=True)
         _write_whole(f"{self.output}/{_FINISHED}", b"")
 
@@ -113,13 +121,15 @@ class Job:
         return found, lines.sources(self._line_format(), found)
 
     def write(self, shard: Shard, rows: Any, outcomes: Sequence[Cell]) -> None:
-        """Writes a shard's output, whole or not at all. Raises OSError."""
+        """Writes a shard's output, whole or not at all, and how many of its rows have errors. Raises OSError."""
         if self.form == "parquet":
             from server.bulk import parquet  # noqa: PLC0415
 
             data = parquet.joined(rows, self.into, outcomes)
         else:
             data = lines.joined(self._line_format(), rows, outcomes)
+        if failed := sum(bool(each.error) for each in outcomes):  # first, as a shard that is written is left alone
+            _write_whole(f"{self.output}/{_FAILED}{_name(shard.output)}", str(failed).encode())
         _write_whole(shard.output, data)
 
     def _line_format(self) -> lines.LineFormat:

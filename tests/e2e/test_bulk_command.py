@@ -63,12 +63,13 @@ def test_a_job_that_is_done_does_nothing(tmp_path: Path, lines: list[str]) -> No
 
 def test_rows_with_errors_are_told_by_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes(b"A dog runs.\n\xff\n")
-    job = start(tmp_path, "out")
-    said = job.communicate(timeout=_TIMEOUT_SECONDS)[1]
+    for rows in ("2 rows", "0 rows"):  # a job that is done says it again
+        job = start(tmp_path, "out")
+        said = job.communicate(timeout=_TIMEOUT_SECONDS)[1]
 
-    assert (job.returncode, output(tmp_path / "out").count(b"\n")) == (1, 2)
-    assert "2 rows" in said
-    assert "1 have errors" in said
+        assert (job.returncode, output(tmp_path / "out").count(b"\n")) == (1, 2)
+        assert f"babelserve-bulk: {rows}" in said
+        assert "1 have errors" in said
 
 
 @pytest.mark.parametrize(
