@@ -47,7 +47,7 @@ class Job:
 
     Attributes:
         inputs: URLs or paths, which may have wildcards.
-        output: URL or path of a folder.
+        output: URL or path of a folder, without a slash at its end.
         form: a value of `FORMATS`.
         column: of the texts: a number from 1 for TSV, a name for JSONL and Parquet.
         into: name of the translations' column.
@@ -78,7 +78,7 @@ class Job:
             sizes.append((url, files.size(path)))
             for index, (start, end) in enumerate(self._parts(files, path, sizes[-1][1])):
                 name = f"{number:05d}-{index:06d}.{self.form}"
-                shards.append(Shard(url=url, start=start, end=end, output=f"{self.output.rstrip('/')}/{name}"))
+                shards.append(Shard(url=url, start=start, end=end, output=f"{self.output}/{name}"))
         options = {"format": self.form, "column": self.column, "into": self.into, "request": self.request.hex()}
         self._claim(_DESCRIPTION, {"inputs": sizes, "shard_bytes": self.shard_bytes, **options})
         return shards
