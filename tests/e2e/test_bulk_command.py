@@ -1,5 +1,6 @@
 """The command as it is run: to its end, killed, and without what it needs."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -48,6 +49,22 @@ def test_a_job_that_is_killed_goes_on_and_loses_and_doubles_nothing(tmp_path: Pa
     assert output(folder).count(b"\n") == len(lines)
     assert (folder / "_SUCCESS").exists()
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_job_that_is_interrupted_says_so_in_a_line_and_goes_on(tmp_path: Path, lines: list[str]) -> None:
+    job = start(tmp_path, "out")
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    while not list(tmp_path.glob("out/0*")) and job.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.001)
+    job.send_signal(signal.SIGINT)
+    said = job.communicate(timeout=_TIMEOUT_SECONDS)[1]
+    last = start(tmp_path, "out")
+    last.communicate(timeout=_TIMEOUT_SECONDS)
+
+    assert (job.returncode, last.returncode) == (3, 0)
+    assert said.splitlines()[-1].startswith("babelserve-bulk: KeyboardInterrupt; what is done stays done")
+    assert "Traceback" not in said
+    assert output(tmp_path / "out").count(b"\n") == len(lines)
 
 
 def test_a_job_that_is_done_does_nothing(tmp_path: Path, lines: list[str]) -> None:
