@@ -14,7 +14,14 @@ import shtab
 from babelserve.answers import BoundedChannel, answer
 from babelserve.channel import call_metadata
 from babelserve.connection import Parser, add_version_flag, parse, read_key, seconds_of_a_call
-from babelserve.errors import ServerFailed, TranslationError, Unavailable, from_rpc_error
+from babelserve.errors import (
+    DeadlineExceeded,
+    Overloaded,
+    ServerFailed,
+    TranslationError,
+    Unavailable,
+    from_rpc_error,
+)
 from babelserve.proxies import proxy_options, with_proxy
 from babelserve.terminal import in_one_line
 from babelserve.v1 import model_admin_pb2 as pb
@@ -34,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         return _fail(str(error), EXIT_REFUSED)
     except TranslationError as error:
-        is_servers = isinstance(error, Unavailable | ServerFailed)
+        is_servers = isinstance(error, Unavailable | ServerFailed | DeadlineExceeded | Overloaded)
         return _fail(f"{arguments.address}: {error.code.name}: {error}", EXIT_SERVER if is_servers else EXIT_REFUSED)
     for status in statuses:
         _show(status)

@@ -131,7 +131,15 @@ def test_a_state_that_a_newer_server_has_is_unknown(server: Server, capsys: pyte
 
 
 @pytest.mark.parametrize(
-    ("code", "exit_code"), [("FAILED_PRECONDITION", 2), ("NOT_FOUND", 2), ("UNAUTHENTICATED", 2), ("INTERNAL", 3)]
+    ("code", "exit_code"),
+    [
+        ("FAILED_PRECONDITION", 2),
+        ("NOT_FOUND", 2),
+        ("UNAUTHENTICATED", 2),
+        ("INTERNAL", 3),
+        ("DEADLINE_EXCEEDED", 3),
+        ("RESOURCE_EXHAUSTED", 3),
+    ],
 )
 def test_a_refusal_is_told_and_the_exit_code_says_whose_fault_it_is(
     server: Server, capsys: pytest.CaptureFixture[str], code: str, exit_code: int
