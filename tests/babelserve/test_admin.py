@@ -1,5 +1,6 @@
 """`babelserve-models` in front of a scripted server; tests/e2e/test_model_admin.py has a real one."""
 
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from babelserve.admin import main
 from babelserve.v1 import model_admin_pb2 as pb
 from babelserve.v1.model_admin_pb2_grpc import ModelAdminServicer, add_ModelAdminServicer_to_server
+from tests.babelserve.command_line import without_reader
 
 STATUS = pb.ModelStatus(
     model="en-de",
@@ -104,6 +106,12 @@ def test_each_action_asks_for_what_it_says_and_shows_what_came_of_it(
 def test_all_models_are_listed(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     assert server.run("list") == 0
     assert capsys.readouterr().out == f"{SHOWN}de-en\n"
+
+
+def test_a_list_that_nobody_reads_ends_quietly(server: Server) -> None:
+    flags = ["--address", server.address, "--api-key-file", str(server.key_file)]
+
+    assert without_reader([sys.executable, "-m", "babelserve.admin", *flags, "list"]) == (141, b"")
 
 
 def test_names_faults_and_errors_are_shown_without_control_characters(
