@@ -140,7 +140,7 @@ class Job:
     def _files(self) -> Iterator[tuple[Any, str]]:
         for each in self.inputs:
             files, path = _opened(each)
-            found = sorted(files.glob(path)) if set("*?[") & set(path) else [path]
+            found = sorted(files.glob(path)) if set("*?[") & set(path) and not files.isfile(path) else [path]
             if not found or not all(files.isfile(one) for one in found):
                 raise SettingsError([f"{each}: there is no such file"])
             yield from ((files, one) for one in found)

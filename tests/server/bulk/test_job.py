@@ -34,6 +34,15 @@ def test_inputs_with_wildcards_come_in_the_order_of_their_names(tmp_path: Path) 
     assert output(tmp_path / "out") == b"a\nb\n"
 
 
+def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path: Path) -> None:
+    (tmp_path / "part[1].txt").write_text("a\n")
+    (tmp_path / "part1.txt").write_text("b\n")
+    job = job_of(tmp_path, inputs=[str(tmp_path / "part[1].txt")])
+    copy_all(job)
+
+    assert output(tmp_path / "out") == b"a\n"
+
+
 def test_what_is_done_is_left_alone(tmp_path: Path) -> None:
     job = job_of(tmp_path)
     first, *others = job.plan()
