@@ -49,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     arguments = parse(build_parser(), argv)
     try:
+        _check_streams(arguments)
         languages = (None if arguments.source == "auto" else arguments.source, arguments.target)
         ignores_case = bool(arguments.ignore_case)
         terms = read_terms(arguments.term, arguments.glossary, ignore_case=ignores_case, languages=languages)
@@ -70,6 +71,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return drop_output()
     except OSError as error:
         return _fail(str(error), EXIT_USAGE)
+
+
+def _check_streams(arguments: argparse.Namespace) -> None:
+    """Refuses a standard stream that is needed and closed; Python has None in its place."""
+    is_list = arguments.list_models or arguments.list_glossaries
+    for name, is_needed in (
+        ("stdin", not (is_list or arguments.texts or arguments.input)),
+        ("stdout", is_list or not arguments.output),
+    ):
+        if is_needed and getattr(sys, name) is None:
+            raise UsageError(f"{name} is closed")
 
 
 def _list(arguments: argparse.Namespace) -> int:
