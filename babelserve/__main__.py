@@ -37,11 +37,11 @@ from babelserve.messages import TranslateOptions
 from babelserve.models import glossary_table, only_target, table
 from babelserve.outputs import UsageError, places, whole_of
 from babelserve.results import ModelInfo
-from babelserve.terminal import in_one_line
+from babelserve.terminal import drop_output, in_one_line
 from babelserve.terms import GlossaryInfo
 from babelserve.written import to_json, write_lines
 
-EXIT_OK, EXIT_SOME_FAILED, EXIT_USAGE, EXIT_SERVER, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 0, 1, 2, 3, 130, 141
+EXIT_OK, EXIT_SOME_FAILED, EXIT_USAGE, EXIT_SERVER, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 _ATTEMPTS = 4  # of a call that nobody wants to wait for
 
 
@@ -49,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     arguments = parse(build_parser(), argv)
     try:
+        _check_streams(arguments)
         languages = (None if arguments.source == "auto" else arguments.source, arguments.target)
         ignores_case = bool(arguments.ignore_case)
         terms = read_terms(arguments.term, arguments.glossary, ignore_case=ignores_case, languages=languages)
@@ -67,11 +68,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # Python flushes standard output once more at exit, and would complain about the same pipe again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_BROKEN_PIPE
+        return drop_output()
     except OSError as error:
         return _fail(str(error), EXIT_USAGE)
+
+
+def _check_streams(arguments: argparse.Namespace) -> None:
+    """Refuses a standard stream that is needed and closed; Python has None in its place."""
+    is_list = arguments.list_models or arguments.list_glossaries
+    for name, is_needed in (
+        ("stdin", not (is_list or arguments.texts or arguments.input)),
+        ("stdout", is_list or not arguments.output),
+    ):
+        if is_needed and getattr(sys, name) is None:
+            raise UsageError(f"{name} is closed")
 
 
 def _list(arguments: argparse.Namespace) -> int:
@@ -86,7 +96,7 @@ def _list(arguments: argparse.Namespace) -> int:
             infos = models = patiently(client.list_models, patience, _complain)
             shown = table(models, patiently(client.list_pivots, patience, _complain))
     for line in [to_json(dataclasses.asdict(info)) for info in infos] if arguments.json else [shown]:
-        print(line)
+        print(line, flush=True)  # so that a reader who went away is noticed here
     return EXIT_OK
 
 

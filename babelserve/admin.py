@@ -1,6 +1,7 @@
 """`babelserve-models`: loads, unloads and rolls back versions of a server's models, and shares out their requests.
 
-Exit codes: 0 done; 2 wrong usage, or the server refused it; 3 the server could not be reached, or failed.
+Exit codes: 0 done; 2 wrong usage, or the server refused it; 3 the server could not be reached, or failed; 141 the
+output's reader went away.
 """
 
 import argparse
@@ -14,9 +15,16 @@ import shtab
 from babelserve.answers import BoundedChannel, answer
 from babelserve.channel import call_metadata
 from babelserve.connection import Parser, add_version_flag, parse, read_key, seconds_of_a_call
-from babelserve.errors import ServerFailed, TranslationError, Unavailable, from_rpc_error
+from babelserve.errors import (
+    DeadlineExceeded,
+    Overloaded,
+    ServerFailed,
+    TranslationError,
+    Unavailable,
+    from_rpc_error,
+)
 from babelserve.proxies import proxy_options, with_proxy
-from babelserve.terminal import in_one_line
+from babelserve.terminal import drop_output, in_one_line
 from babelserve.v1 import model_admin_pb2 as pb
 from babelserve.v1.model_admin_pb2_grpc import ModelAdminStub
 
@@ -30,14 +38,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parse(build_parser(), argv)
     try:
         metadata = call_metadata(read_key(arguments.api_key_file))
-        statuses = _run(arguments, metadata)
+        for status in _run(arguments, metadata):
+            _show(status)
+    except BrokenPipeError:
+        return drop_output()
     except (OSError, ValueError) as error:
         return _fail(str(error), EXIT_REFUSED)
     except TranslationError as error:
-        is_servers = isinstance(error, Unavailable | ServerFailed)
+        is_servers = isinstance(error, Unavailable | ServerFailed | DeadlineExceeded | Overloaded)
         return _fail(f"{arguments.address}: {error.code.name}: {error}", EXIT_SERVER if is_servers else EXIT_REFUSED)
-    for status in statuses:
-        _show(status)
     return EXIT_OK
 
 
@@ -71,13 +80,14 @@ def _run(arguments: argparse.Namespace, metadata: tuple[tuple[str, str], ...]) -
 
 
 def _show(status: pb.ModelStatus) -> None:
-    name = in_one_line(status.model)
-    print(f"{name}{'' if status.follows_folder else ' (pinned: new versions in its folder are not taken)'}")
+    pinned = "" if status.follows_folder else " (pinned: new versions in its folder are not taken)"
+    lines = [f"{in_one_line(status.model)}{pinned}"]
     for each in status.versions:
         is_known = each.state in pb.VersionStatus.State.values()  # a newer server may have others
         state = pb.VersionStatus.State.Name(each.state).lower() if is_known else "unknown"
         fault = f"  refused: {each.fault}" if each.fault else ""
-        print(f"  {in_one_line(f'{each.version}  {state}  {each.traffic_percent} %{fault}')}")
+        lines.append(f"  {in_one_line(f'{each.version}  {state}  {each.traffic_percent} %{fault}')}")
+    print("\n".join(lines), flush=True)  # so that a reader who went away is noticed here
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -85,7 +95,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="babelserve-models",
         description="Change the versions of a babelserve server's models while it serves; prints how they stand then.",
-        epilog="Exit codes: 0 done, 2 usage or refused by the server, 3 server unreachable or failed.",
+        epilog="Exit codes: 0 done, 2 usage or refused by the server, 3 server unreachable or failed, 141 the"
+        " reader of the output went away.",
     )
     shtab.add_argument_to(parser, "--print-completion", help="print what completes this command in a shell, and end")
     add_version_flag(parser)

@@ -38,7 +38,7 @@ class _Unanswered:
         self.fault: Exception | None = None  # of the given texts; ends the sending
         self._options = translation_pb2.TranslateBulkRequest(options=options)
         self._messages: dict[int, translation_pb2.TranslateBulkRequest] = {}  # without an answer
-        self._again: deque[int] = deque()
+        self._again: deque[int] = deque()  # to be sent by this call, before any other
         self._num_calls = 0
         self._num_texts = 0
 
@@ -87,12 +87,14 @@ class BulkTexts(_Unanswered):
     def __init__(self, options: translation_pb2.TranslateRequest, contents: Iterable[str]) -> None:
         super().__init__(options, contents)
         self._contents = iter(contents)
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._is_asking = False  # whether a thread, of this call or of one before, waits for the iterator
 
     def messages(self) -> Iterator[translation_pb2.TranslateBulkRequest]:
-        """Returns the messages of one more call. It waits until the iterator has given what it is asked for."""
-        with self._lock:
+        """Returns the messages of one more call."""
+        with self._changed:
             call = self._new_call()
+            self._changed.notify_all()
         return self._messages_of(call)
 
     def _messages_of(self, call: int) -> Iterator[translation_pb2.TranslateBulkRequest]:
@@ -101,18 +103,36 @@ class BulkTexts(_Unanswered):
             yield message
 
     def _next(self, call: int) -> translation_pb2.TranslateBulkRequest | None:
-        with self._lock:
-            if call != self._num_calls or self.fault is not None:
-                return None
-            if self._again:
-                return self._messages[self._again.popleft()]
-            try:
-                return self._add(next(self._contents))
-            except StopIteration:
-                return None
-            except Exception as error:  # noqa: BLE001  # gRPC would swallow it
-                self.fault = error
-                return None
+        has_more = True
+        while has_more:
+            with self._changed:
+                self._changed.wait_for(lambda: call != self._num_calls or self._again or not self._is_asking)
+                if call != self._num_calls:
+                    return None
+                if self._again:
+                    return self._messages[self._again.popleft()]
+                if self.fault is not None:
+                    return None
+                self._is_asking = True
+            has_more = self._ask()
+        return None
+
+    def _ask(self) -> bool:
+        """Waits for one text more, which whichever call is current then sends. Returns whether there is one."""
+        try:
+            content = next(self._contents)
+            with self._changed:
+                self._again.append(self._add(content).text.id)
+        except StopIteration:
+            return False
+        except Exception as error:  # noqa: BLE001  # gRPC would swallow it
+            self.fault = error
+            return False
+        finally:
+            with self._changed:
+                self._is_asking = False
+                self._changed.notify_all()
+        return True
 
 
 class AsyncBulkTexts(_Unanswered):

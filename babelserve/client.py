@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 import grpc
-import grpc.aio
 from google.protobuf.message import Message
 
 from babelserve.answers import BoundedChannel

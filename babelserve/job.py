@@ -4,7 +4,6 @@ Lines travel in batches, several requests at a time, and come back in order. A j
 server's restarts (pace.py). A text that is to blame fails alone: its batch is halved until it is found.
 """
 
-import itertools
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -137,30 +136,31 @@ class _Job:
 
     def _ask(self, number: int, lines: list[Line]) -> list[TranslatedLine]:
         """Translates lines in as many requests as the server wants, each as often as there is patience for."""
-        for num_tries in itertools.count(1):
+        num_faults = 0
+        while True:
             with self.pace.turn(number) as started:
                 try:
                     return self._send(lines)
                 except TranslationError as error:
-                    is_their_fault = self._judge(error, len(lines), num_tries, started)
+                    num_faults += isinstance(error, ServerFailed | DeadlineExceeded)
+                    is_their_fault = self._judge(error, len(lines), num_faults, started)
                     reason = error
             if is_their_fault and len(lines) == 1:
                 return [failed_line(lines[0], reason.code, str(reason))]
             if is_their_fault or len(lines) > self.pace.batch_lines:
                 middle = len(lines) // 2
                 return self._ask(number, lines[:middle]) + self._ask(number, lines[middle:])
-        raise AssertionError("itertools.count has no end")
 
-    def _judge(self, error: TranslationError, num_lines: int, num_tries: int, started: float) -> bool:
+    def _judge(self, error: TranslationError, num_lines: int, num_faults: int, started: float) -> bool:
         """Tells whether some of the lines are to blame, and not the moment; raises what fails the job."""
         if isinstance(error, InvalidRequest):
             if not self.has_succeeded and not str(error).startswith("contents"):
                 raise error
             return True
-        if error.code not in _MAY_PASS or (isinstance(error, ServerFailed) and num_tries == _MOST_TRIES):
+        if error.code not in _MAY_PASS or (isinstance(error, ServerFailed) and num_faults >= _MOST_TRIES):
             raise error
         self.pace.failed(error, started)
-        return isinstance(error, DeadlineExceeded) and (num_lines > 1 or num_tries == _MOST_TRIES)
+        return isinstance(error, DeadlineExceeded) and (num_lines > 1 or num_faults >= _MOST_TRIES)
 
     def _send(self, lines: list[Line]) -> list[TranslatedLine]:
         result = self.client.translate([line.text for line in lines], target=self.target, **self.options)

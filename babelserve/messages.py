@@ -158,7 +158,7 @@ def translate_request(
     """
     contents = _checked_contents(contents)
     check_text("target", target)
-    _check_options(options)
+    check_options(options, _OPTION_TYPES)
     try:
         request = translation_pb2.TranslateRequest(
             contents=contents,
@@ -213,8 +213,9 @@ def _checked_contents(contents: Sequence[str]) -> list[str]:
     return contents
 
 
-def _check_options(options: TranslateOptions) -> None:
-    if unknown := sorted(options.keys() - _OPTION_TYPES.keys()):
+def check_options(options: Mapping[str, object], known: Iterable[str]) -> None:
+    """Raises TypeError or InvalidRequest for options that are not known, or not as in `TranslateOptions`."""
+    if unknown := sorted(options.keys() - set(known)):
         raise TypeError(f"unknown option: {', '.join(unknown)}")
     for name, value in options.items():
         declared = _OPTION_TYPES[name]

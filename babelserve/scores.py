@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TypedDict, Unpack
 
 from babelserve.answers import check_count
-from babelserve.messages import check_size
+from babelserve.messages import check_options, check_size
 from babelserve.results import Score, ScoreResult
 from babelserve.rules import check_text, priority_of
 from babelserve.sentences import read_text_error, read_tokens
@@ -35,11 +35,13 @@ def score_request(pairs: Pairs, target: str, **options: Unpack[ScoreOptions]) ->
     """Builds the request.
 
     Raises:
-        TypeError: a pair is not of texts.
+        TypeError: a pair is not of texts, or an option is unknown, or of another type than its own.
         ValueError: a pair is not of two.
         InvalidRequest: a text is not valid Unicode (a lone surrogate), the priority is none, or all is longer than a
             message may be.
     """
+    check_text("target", target)
+    check_options(options, ScoreOptions.__annotations__)
     request = translation_pb2.ScoreRequest(
         source_language_code=options.get("source"),
         target_language_code=target,

@@ -3,8 +3,12 @@
 A terminal takes commands from what is written to it: it changes its title, clears the screen, moves back in the line.
 """
 
+import os
 import re
+import sys
 from typing import BinaryIO
+
+_EXIT_BROKEN_PIPE = 141  # as a shell says of who was ended by SIGPIPE
 
 # All control characters but tabs and line ends, and all characters that change the direction of the text beside them.
 # Letters that are written from right to left stay, and so do the characters that join letters or emoji.
@@ -21,6 +25,15 @@ def write_shown(file: BinaryIO, data: bytes) -> None:
     if file.isatty():
         data = _OBEYED.sub(lambda found: _escape(found[0]), data.decode(errors="backslashreplace")).encode()
     file.write(data)
+
+
+def drop_output() -> int:
+    """Returns the exit code after standard output's reader went away.
+
+    Python flushes that once more at its end, and would complain about the same pipe again.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return _EXIT_BROKEN_PIPE
 
 
 def _escape(character: str) -> str:

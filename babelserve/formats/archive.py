@@ -97,8 +97,9 @@ class Archive:
                 continue
             fields = list(_LOCAL.unpack_from(self._data, start))
             packed[start] = _deflated(new[start]) if fields[3] == zipfile.ZIP_DEFLATED else new[start]
-            name = self._data[start + _LOCAL.size :][: fields[9]]
-            extra = self._data[start + _LOCAL.size + fields[9] :][: fields[10]]
+            rest = start + _LOCAL.size
+            name = self._data[rest : rest + fields[9]]
+            extra = self._data[rest + fields[9] : rest + fields[9] + fields[10]]
             if fields[7] == _IN_EXTRA:
                 extra = b""  # it has the old sizes
             fields[2] &= ~_HAS_DESCRIPTOR

@@ -91,7 +91,7 @@ class Document:
     Args:
         mime_type: of its texts, as the server knows it.
         contents: by name.
-        pack: makes the file of its contents, of which some may be absent because they are as they were.
+        pack: makes the file of its contents.
 
     Attributes:
         texts: to be translated, in their order.

@@ -26,7 +26,7 @@ def read_docx(data: bytes) -> Document:
     parts = archive.read(name for name in archive.names if _PART.fullmatch(name))
     contents = {}
     for name, part in parts.items():
-        source, top = read_xml(part)
+        source, top = read_xml(part, "w")
         contents[name] = Content(source, list(_units(source, top)))
     if not any(re.fullmatch(r"word/document\d*\.xml", name) for name in parts):
         raise BadFile("is no DOCX: it has no word/document.xml")

@@ -27,7 +27,7 @@ def read_odt(data: bytes) -> Document:
         raise BadFile("is no ODT: it has no content.xml")
     contents = {}
     for name, part in parts.items():
-        source, top = read_xml(part)
+        source, top = read_xml(part, "office")
         contents[name] = Content(source, list(_units(source, top)))
     return Document(HTML, contents, archive.replaced)
 

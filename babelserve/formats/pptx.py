@@ -26,7 +26,7 @@ def read_pptx(data: bytes) -> Document:
         raise BadFile(f"is no PPTX: it has no {_SLIDES}")
     contents = {}
     for name, part in archive.read(name for name in archive.names if _PART.fullmatch(name)).items():
-        source, top = read_xml(part)
+        source, top = read_xml(part, "p", "dgm")
         contents[name] = Content(source, list(_units(source, top)))
     return Document(HTML, contents, archive.replaced)
 

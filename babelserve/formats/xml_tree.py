@@ -63,11 +63,16 @@ class Node:
         return start + found.start(group), start + found.end(group)
 
 
-def read_xml(data: bytes) -> tuple[str, Node]:
+def read_xml(data: bytes, *prefixes: str) -> tuple[str, Node]:
     """Returns the source, and a node above its root element.
 
+    Args:
+        data: the source.
+        prefixes: that the name of the root element may have; any without. A file with others has others throughout.
+
     Raises:
-        BadFile: it is not UTF-8, is not well-formed, declares entities, is nested too deep, or has too many pieces.
+        BadFile: it is not UTF-8, is not well-formed, declares entities, is nested too deep, has too many pieces, or
+            other prefixes.
     """
     text = decoded(data)
     _check(data)
@@ -94,6 +99,9 @@ def read_xml(data: bytes) -> tuple[str, Node]:
             stack[-1].children.append(Node(kind, *found.span()))
     if position != len(text) or len(stack) > 1:
         raise BadFile("is XML with a document type that is not supported")
+    root = next(child.name for child in top.children if child.name not in (TEXT, OTHER))
+    if prefixes and root.rpartition(":")[0] not in prefixes:
+        raise BadFile(f"has <{root}> where office programs write <{prefixes[0]}:...>: save it anew with one of these")
     return text, top
 
 

@@ -5,6 +5,7 @@ go on, and goes on when it is started again.
 """
 
 import logging
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -12,14 +13,14 @@ from collections.abc import Sequence
 from server.bulk.command import build_parser, read_job, read_model_settings
 from server.bulk.job import Job, Shard
 from server.bulk.worker import Done, Worker
-from server.errors import InvalidRequest, StartupError, TranslationError
+from server.errors import InvalidRequest, StartupError
 from server.telemetry.stderr import OneLineHandler, in_one_line, tell
 
 _FAILED, _CANNOT_START, _CANNOT_GO_ON = 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line. Raises SystemExit with the exit code, if it is not 0."""
+    """Runs the command line. Raises SystemExit with 1 if rows have errors; what else goes wrong ends the process."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     cut = words.index("--") if "--" in words else len(words)
     logging.basicConfig(handlers=[OneLineHandler()], level=logging.WARNING)
@@ -35,9 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (ImportError, InvalidRequest) as error:
         tell(f"babelserve-bulk: {in_one_line(str(error))}")
         code = _CANNOT_START
-    except (OSError, TranslationError) as error:
-        tell(f"babelserve-bulk: {in_one_line(str(error))}; what is done stays done, start it again to go on")
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # an engine's, a disk's, Ray's, an object store's
+        reason = ": ".join(filter(None, [type(error).__name__, in_one_line(str(error))]))
+        tell(f"babelserve-bulk: {reason}; what is done stays done, start it again to go on")
         code = _CANNOT_GO_ON
+    if code > _FAILED:  # lanes may still be in native code, which would crash while Python ends
+        os._exit(code)
     if code:
         sys.exit(code)
 
@@ -61,10 +65,11 @@ def _run(job: Job, shards: Sequence[Shard], workers: int) -> int:
         worker.run(left, note)
         worker.close()
     job.finish()
-    failed, seconds = sum(each.failed for each in done), time.monotonic() - started
+    failed, seconds = job.num_failed(), time.monotonic() - started
     tell(
-        f"babelserve-bulk: {sum(each.rows for each in done)} rows in {seconds:.1f} s, of which {failed} have errors;"
-        f" {sum(each.tokens for each in done) / max(seconds, 1e-3):.0f} tokens a second"
+        f"babelserve-bulk: {sum(each.rows for each in done)} rows in {seconds:.1f} s,"
+        f" {sum(each.tokens for each in done) / max(seconds, 1e-3):.0f} tokens a second;"
+        f" of all rows of the job {failed} have errors"
     )
     return _FAILED if failed else 0
 

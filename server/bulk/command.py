@@ -17,6 +17,7 @@ from server.settings.command_line import Parser, read_settings, refuse_dashes
 from server.settings.settings import Settings
 
 _COLUMN = re.compile(r"[1-9][0-9]{0,8}")
+_LAST_SLASHES = re.compile(r"(?<=[^/:])/+$")  # of a folder; a root and memory:// keep theirs
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -87,7 +88,7 @@ def read_job(options: argparse.Namespace, settings: Settings) -> Job:
         request.decoding.beam_size = options.beam_size
     return Job(
         inputs=options.inputs,
-        output=options.out,
+        output=_LAST_SLASHES.sub("", options.out),  # an object store takes a//b for another name than a/b
         form=form,
         column=options.column,
         into=options.into,

@@ -21,6 +21,7 @@ FORMATS = {"txt": "txt", "tsv": "tsv", "jsonl": "jsonl", "ndjson": "jsonl", "par
 _DESCRIPTION = "_job.json"
 _MODELS = "_models.json"
 _FINISHED = "_SUCCESS"
+_FAILED = "_failed-"  # and a shard's name: how many of its rows have errors, if any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ class Job:
 
     Attributes:
         inputs: URLs or paths, which may have wildcards.
-        output: URL or path of a folder.
+        output: URL or path of a folder, without a slash at its end.
         form: a value of `FORMATS`.
         column: of the texts: a number from 1 for TSV, a name for JSONL and Parquet.
         into: name of the translations' column.
@@ -77,7 +78,7 @@ class Job:
             sizes.append((url, files.size(path)))
             for index, (start, end) in enumerate(self._parts(files, path, sizes[-1][1])):
                 name = f"{number:05d}-{index:06d}.{self.form}"
-                shards.append(Shard(url=url, start=start, end=end, output=f"{self.output.rstrip('/')}/{name}"))
+                shards.append(Shard(url=url, start=start, end=end, output=f"{self.output}/{name}"))
         options = {"format": self.form, "column": self.column, "into": self.into, "request": self.request.hex()}
         self._claim(_DESCRIPTION, {"inputs": sizes, "shard_bytes": self.shard_bytes, **options})
         return shards
@@ -93,11 +94,18 @@ class Job:
         done = {_name(each["name"]) for each in found if each["type"] == "file"}
         return [shard for shard in shards if _name(shard.output) not in done]
 
+    def num_failed(self) -> int:
+        """Returns how many rows of the written shards have errors, whichever run wrote them. Raises OSError."""
+        files, folder = url_to_fs(self.output)
+        files.invalidate_cache(folder)  # other processes have written, too
+        found = [path for path in files.ls(folder, detail=False) if _name(path).startswith(_FAILED)]
+        return sum(int(files.cat_file(path)) for path in found)
+
     def finish(self) -> None:
         """Marks the job as done, once every shard has its output, and removes what killed runs have left behind."""
         files, folder = url_to_fs(self.output)
         if isinstance(files, LocalFileSystem):
-            for unfinished in Path(folder).glob(f".[0-9]*.{self.form}.*"):
+            for unfinished in Path(folder).glob(f".*[0-9].{self.form}.*"):
                 unfinished.unlink(missing_ok=True)
         _write_whole(f"{self.output}/{_FINISHED}", b"")
 
@@ -113,13 +121,15 @@ class Job:
         return found, lines.sources(self._line_format(), found)
 
     def write(self, shard: Shard, rows: Any, outcomes: Sequence[Cell]) -> None:
-        """Writes a shard's output, whole or not at all. Raises OSError."""
+        """Writes a shard's output, whole or not at all, and how many of its rows have errors. Raises OSError."""
         if self.form == "parquet":
             from server.bulk import parquet  # noqa: PLC0415
 
             data = parquet.joined(rows, self.into, outcomes)
         else:
             data = lines.joined(self._line_format(), rows, outcomes)
+        if failed := sum(bool(each.error) for each in outcomes):  # first, as a shard that is written is left alone
+            _write_whole(f"{self.output}/{_FAILED}{_name(shard.output)}", str(failed).encode())
         _write_whole(shard.output, data)
 
     def _line_format(self) -> lines.LineFormat:
@@ -130,7 +140,7 @@ class Job:
     def _files(self) -> Iterator[tuple[Any, str]]:
         for each in self.inputs:
             files, path = _opened(each)
-            found = sorted(files.glob(path)) if set("*?[") & set(path) else [path]
+            found = sorted(files.glob(path)) if set("*?[") & set(path) and not files.isfile(path) else [path]
             if not found or not all(files.isfile(one) for one in found):
                 raise SettingsError([f"{each}: there is no such file"])
             yield from ((files, one) for one in found)

@@ -61,8 +61,6 @@ def _rest_of_line(files: Any, path: str, start: int) -> bytes:
 class LineFormat(Protocol):
     """How a line holds a text, and takes its translation."""
 
-    suffix: str
-
     def source(self, line: bytes) -> Cell:
         """Returns the text that a line has to be translated."""
 
@@ -72,8 +70,6 @@ class LineFormat(Protocol):
 
 class Text:
     """A line is a text. One that could not be translated becomes an empty line."""
-
-    suffix = "txt"
 
     def source(self, line: bytes) -> Cell:
         """See `LineFormat`."""
@@ -90,8 +86,6 @@ class Tsv:
     Args:
         column: the number of the text's, from 1.
     """
-
-    suffix = "tsv"
 
     def __init__(self, column: int) -> None:
         self._column = column
@@ -117,8 +111,6 @@ class Jsonl:
         into: that of the translation's; with "_error" behind it, that of the error's.
     """
 
-    suffix = "jsonl"
-
     def __init__(self, column: str, into: str) -> None:
         self._column = column
         self._into = into
@@ -128,8 +120,9 @@ class Jsonl:
         row = _object(line)
         if row is None:
             return Cell(None, "the row is no JSON object")
-        if self._into in row:
-            return Cell(None, f"the row has {self._into!r} already")
+        for name in (self._into, f"{self._into}_error"):
+            if name in row:
+                return Cell(None, f"the row has {name!r} already")
         text = row.get(self._column)
         if not isinstance(text, str):
             return Cell(None, f"{self._column!r} is no text in the row")
@@ -138,13 +131,12 @@ class Jsonl:
     def translated(self, line: bytes, outcome: Cell) -> bytes:
         """See `LineFormat`."""
         row = _object(line)
-        added = {self._into: outcome.text} if row is None or self._into not in row else {}
-        if outcome.error:
-            added[f"{self._into}_error"] = outcome.error
+        given = {self._into: outcome.text} | ({f"{self._into}_error": outcome.error} if outcome.error else {})
+        added = {name: value for name, value in given.items() if name not in (row or {})}
         members = json.dumps(added, ensure_ascii=False).encode()[1:]
         if row is None:
             return b"{" + members
-        return line[: line.rindex(b"}")] + (b", " if row else b"") + members
+        return line[: line.rindex(b"}")] + (b", " if row and added else b"") + members
 
 
 def sources(form: LineFormat, lines: Sequence[bytes]) -> list[Cell]:

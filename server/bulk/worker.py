@@ -42,13 +42,11 @@ class Done:
     Attributes:
         output: its URL.
         rows: how many it has.
-        failed: how many of them could not be translated.
         tokens: of the translations.
     """
 
     output: str
     rows: int
-    failed: int
     tokens: int
 
 
@@ -184,8 +182,7 @@ class Worker:
 
     def _finish(self, opened: _Open) -> Done:
         self._job.write(opened.shard, opened.rows, opened.cells)
-        failed = sum(bool(cell.error) for cell in opened.cells)
-        return Done(output=opened.shard.output, rows=len(opened.cells), failed=failed, tokens=opened.tokens)
+        return Done(output=opened.shard.output, rows=len(opened.cells), tokens=opened.tokens)
 
 
 async def _write(answer: BulkAnswer) -> _Answer:

@@ -90,7 +90,7 @@ class CatalogueMetrics:
             self._last_load_successful.labels(model).set(is_whole)
 
     def set_models(self, counts: Mapping[str, int], percents: Mapping[tuple[str, str, str], int]) -> None:
-        """Says which models there are.
+        """Says which models there are; those without series are counted alone.
 
         Args:
             counts: of models in each state; those that are not named, of `MODEL_STATES`, have none.
@@ -99,6 +99,7 @@ class CatalogueMetrics:
         """
         for state in MODEL_STATES:
             self._models.labels(state).set(counts.get(state, 0))
+        percents = {key: percent for key, percent in percents.items() if self._has_series(key[0])}
         told, self._told = self._told, set(percents)
         for model, version, sha256 in told - self._told:
             self._model_info.remove(model, version, sha256)

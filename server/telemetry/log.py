@@ -118,18 +118,20 @@ class LineHandler(logging.Handler):
         super().close()
 
     def _write(self) -> None:
-        is_open = True
+        is_open, is_torn = True, False  # whether the last byte that was written is within a line
         while is_open:
             lines = [self._lines.get()]
             time.sleep(_GATHER_SECONDS)
             lines += [self._lines.get() for _ in range(min(self._lines.qsize(), _MOST_GATHERED))]
             is_open = None not in lines
-            data = "".join(f"{line}\n" for line in lines if line is not None).encode()
+            data = b"\n" * is_torn + "".join(f"{line}\n" for line in lines if line is not None).encode()
             try:
                 while data:
-                    data = data[os.write(self._file_descriptor, data) :]
+                    num_written = os.write(self._file_descriptor, data)
+                    is_torn = not data[:num_written].endswith(b"\n")
+                    data = data[num_written:]
             except OSError:  # stdout is gone or full; the service goes on without its log
-                self._metrics.log_messages_dropped_total.inc(data.count(b"\n"))
+                self._metrics.log_messages_dropped_total.inc(data.removeprefix(b"\n").count(b"\n"))
 
 
 def set_up_logging(metrics: Metrics, level: str, file_descriptor: int = 1) -> LineHandler:

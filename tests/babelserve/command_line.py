@@ -1,10 +1,11 @@
 """Runs `babelserve-translate` as a user does: in a process of its own."""
 
 import contextlib
+import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from babelserve.v1 import translation_pb2
@@ -21,6 +22,18 @@ def translate(server: ScriptedServer, *arguments: str, stdin: bytes = b"") -> su
     return subprocess.run(
         command(server, *arguments), input=stdin, capture_output=True, cwd=ROOT, timeout=50, check=False
     )
+
+
+def without_reader(command: Sequence[str]) -> tuple[int, bytes]:
+    """Runs a command whose output nobody reads; returns its exit code, and what it says on standard error."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        command, stdout=writer, stderr=subprocess.PIPE, cwd=ROOT, env=buffered, timeout=50, check=False
+    )
+    os.close(writer)
+    return done.returncode, done.stderr
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """`babelserve-models` in front of a scripted server; tests/e2e/test_model_admin.py has a real one."""
 
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from babelserve.admin import main
 from babelserve.v1 import model_admin_pb2 as pb
 from babelserve.v1.model_admin_pb2_grpc import ModelAdminServicer, add_ModelAdminServicer_to_server
+from tests.babelserve.command_line import without_reader
 
 STATUS = pb.ModelStatus(
     model="en-de",
@@ -106,6 +108,12 @@ def test_all_models_are_listed(server: Server, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == f"{SHOWN}de-en\n"
 
 
+def test_a_list_that_nobody_reads_ends_quietly(server: Server) -> None:
+    flags = ["--address", server.address, "--api-key-file", str(server.key_file)]
+
+    assert without_reader([sys.executable, "-m", "babelserve.admin", *flags, "list"]) == (141, b"")
+
+
 def test_names_faults_and_errors_are_shown_without_control_characters(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,7 +139,15 @@ def test_a_state_that_a_newer_server_has_is_unknown(server: Server, capsys: pyte
 
 
 @pytest.mark.parametrize(
-    ("code", "exit_code"), [("FAILED_PRECONDITION", 2), ("NOT_FOUND", 2), ("UNAUTHENTICATED", 2), ("INTERNAL", 3)]
+    ("code", "exit_code"),
+    [
+        ("FAILED_PRECONDITION", 2),
+        ("NOT_FOUND", 2),
+        ("UNAUTHENTICATED", 2),
+        ("INTERNAL", 3),
+        ("DEADLINE_EXCEEDED", 3),
+        ("RESOURCE_EXHAUSTED", 3),
+    ],
 )
 def test_a_refusal_is_told_and_the_exit_code_says_whose_fault_it_is(
     server: Server, capsys: pytest.CaptureFixture[str], code: str, exit_code: int

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 import grpc
@@ -105,6 +106,41 @@ def test_what_the_given_iterator_raises_comes_after_the_answers(client: Client) 
     assert next(found).translation.text == "A"
     with pytest.raises(OSError, match="disk"):
         next(found)
+
+
+def test_a_lost_call_is_made_again_while_the_given_iterator_waits(client: Client, service: ScriptedService) -> None:
+    is_answered, has_waited = threading.Event(), list[bool]()
+
+    def contents() -> Iterator[str]:
+        yield from ("a", "b")
+        has_waited.append(is_answered.wait(10))
+        yield "c"
+
+    service.most_bulk_texts = 1
+    found = client.translate_bulk(contents(), target="de")
+
+    assert [next(found).translation.text, next(found).translation.text] == ["A", "B"]
+    is_answered.set()
+    assert [each.translation.text for each in found] == ["C"]
+    assert (has_waited, service.num_attempts) == ([True], 2)
+
+
+def test_a_lost_call_is_made_again_after_the_given_iterator_has_failed(
+    client: Client, service: ScriptedService
+) -> None:
+    has_failed, found = threading.Event(), list[int]()
+
+    def contents() -> Iterator[str]:
+        yield from MANY[:5]
+        has_failed.set()
+        raise OSError("disk")
+
+    service.most_bulk_texts = 2
+    service.before_answer = lambda request: has_failed.wait(10)
+
+    with pytest.raises(OSError, match="disk"):
+        found.extend(each.index for each in client.translate_bulk(contents(), target="de"))
+    assert (found, service.num_attempts) == ([0, 1, 2, 3, 4], 2)
 
 
 @pytest.mark.parametrize("shift", [0, 1])

@@ -153,6 +153,26 @@ def test_a_call_that_fails_for_once_is_tried_again(once: Client, service: Script
     assert texts(results) == ["A"]
 
 
+def test_a_refusal_for_want_of_room_is_no_fault_of_a_call(once: Client, service: ScriptedService) -> None:
+    service.failures.extend([full(), full(), (grpc.StatusCode.INTERNAL, "a step failed", ())])
+
+    results = translate_lines(once, [make_line("a")], target="de", batch_lines=1, in_flight=1, patience_seconds=20)
+
+    assert texts(results) == ["A"]
+
+
+def test_a_text_that_takes_too_long_fails_after_its_third_try_whatever_was_refused(
+    once: Client, service: ScriptedService
+) -> None:
+    late = (grpc.StatusCode.DEADLINE_EXCEEDED, "late", ())
+    service.failures.extend([late, late, full(), late, *3 * [late]])  # a line that has failed is asked for once more
+
+    (batch,) = translate_lines(once, [make_line("a")], target="de", batch_lines=1, in_flight=1, patience_seconds=20)
+
+    assert batch[0].translation.error == TextError(code=grpc.StatusCode.DEADLINE_EXCEEDED, message="late")
+    assert service.num_attempts == 7
+
+
 def test_a_text_that_is_to_blame_is_found_among_others(once: Client, service: ScriptedService) -> None:
     service.refused_text = "bad"
     lines = [make_line(text) for text in ("a", "b", "bad", "c")]

@@ -12,7 +12,7 @@ from babelserve.__main__ import main
 from babelserve.arguments import build_parser
 from babelserve.messages import TranslateOptions
 from babelserve.v1 import translation_pb2
-from tests.babelserve.command_line import ROOT, command, translate
+from tests.babelserve.command_line import ROOT, command, translate, without_reader
 from tests.babelserve.scripted_server import ScriptedServer, ScriptedService
 
 
@@ -165,6 +165,29 @@ def test_a_reader_that_goes_away_ends_it_quietly(server: ScriptedServer, tmp_pat
         stderr = process.stderr.read()
 
     assert (process.returncode, stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    ("closing", "flags", "name"),
+    [
+        (">&-", ["--target", "de", "hello"], b"stdout"),
+        (">&-", ["--list-models"], b"stdout"),
+        ("<&-", ["--target", "de"], b"stdin"),
+        ("<&-", ["--target", "de", "--format", "text"], b"stdin"),
+    ],
+)
+def test_a_stream_that_is_closed_is_wrong_usage(
+    server: ScriptedServer, closing: str, flags: list[str], name: bytes
+) -> None:
+    shell = ["sh", "-c", f'exec "$@" {closing}', "sh", *command(server, *flags)]
+    done = subprocess.run(shell, capture_output=True, cwd=ROOT, timeout=50, check=False)
+
+    assert (done.returncode, done.stderr) == (2, b"babelserve-translate: " + name + b" is closed\n")
+
+
+@pytest.mark.parametrize("flags", [["--list-models"], ["--list-models", "--json"], ["--list-glossaries"]])
+def test_a_list_that_nobody_reads_ends_quietly(server: ScriptedServer, flags: list[str]) -> None:
+    assert without_reader(command(server, *flags)) == (141, b"")
 
 
 def test_a_model_that_the_server_lacks_is_named_with_those_that_it_has(server: ScriptedServer) -> None:

@@ -31,6 +31,12 @@ def test_what_cannot_be_sent_is_refused() -> None:
         score_request([("Hi.", 3)], "de")  # type: ignore[list-item]
     with pytest.raises(InvalidRequest, match=r"pairs\[1\]\.source is not valid Unicode"):
         score_request([("Hi.", "Hallo."), ("\ud800", "")], "de")
+    with pytest.raises(TypeError, match="unknown option: beam_size, lenght_penalty"):
+        score_request([], "de", lenght_penalty=1.0, beam_size=2)  # type: ignore[call-arg]
+    with pytest.raises(InvalidRequest, match="source is not valid Unicode"):
+        score_request([], "de", source="\ud800")
+    with pytest.raises(InvalidRequest, match="target is not valid Unicode"):
+        score_request([], "\ud800")
     with pytest.raises(InvalidRequest, match="pairs: the request has"):
         score_request([("x" * 2**22, "")], "de")
 

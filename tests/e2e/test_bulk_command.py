@@ -1,6 +1,7 @@
 """The command as it is run: to its end, killed, and without what it needs."""
 
 import importlib.util
+import signal
 import subprocess
 import sys
 import time
@@ -51,6 +52,22 @@ def test_a_job_that_is_killed_goes_on_and_loses_and_doubles_nothing(tmp_path: Pa
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
 
 
+def test_a_job_that_is_interrupted_says_so_in_a_line_and_goes_on(tmp_path: Path, lines: list[str]) -> None:
+    job = start(tmp_path, "out")
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    while not list(tmp_path.glob("out/0*")) and job.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.001)
+    job.send_signal(signal.SIGINT)
+    said = job.communicate(timeout=_TIMEOUT_SECONDS)[1]
+    last = start(tmp_path, "out")
+    last.communicate(timeout=_TIMEOUT_SECONDS)
+
+    assert (job.returncode, last.returncode) == (3, 0)
+    assert said.splitlines()[-1].startswith("babelserve-bulk: KeyboardInterrupt; what is done stays done")
+    assert "Traceback" not in said
+    assert output(tmp_path / "out").count(b"\n") == len(lines)
+
+
 def test_a_job_that_is_done_does_nothing(tmp_path: Path, lines: list[str]) -> None:
     start(tmp_path, "out").communicate(timeout=_TIMEOUT_SECONDS)
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("0*")}
@@ -64,12 +81,13 @@ def test_a_job_that_is_done_does_nothing(tmp_path: Path, lines: list[str]) -> No
 
 def test_rows_with_errors_are_told_by_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes(b"A dog runs.\n\xff\n")
-    job = start(tmp_path, "out")
-    said = job.communicate(timeout=_TIMEOUT_SECONDS)[1]
+    for rows in ("2 rows", "0 rows"):  # a job that is done says it again
+        job = start(tmp_path, "out")
+        said = job.communicate(timeout=_TIMEOUT_SECONDS)[1]
 
-    assert (job.returncode, output(tmp_path / "out").count(b"\n")) == (1, 2)
-    assert "2 rows" in said
-    assert "1 have errors" in said
+        assert (job.returncode, output(tmp_path / "out").count(b"\n")) == (1, 2)
+        assert f"babelserve-bulk: {rows}" in said
+        assert "1 have errors" in said
 
 
 @pytest.mark.parametrize(

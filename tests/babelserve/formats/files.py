@@ -87,7 +87,7 @@ PPTX: dict[str, str | bytes] = {
 <a:r><a:rPr lang="en-US" dirty="0"/><a:t>One re</a:t></a:r><a:r><a:rPr lang="de-DE"/><a:t>d </a:t></a:r>\
 <a:r><a:rPr lang="en-US" b="1"/><a:t>car</a:t></a:r><a:br/><a:r><a:rPr/><a:t>stops</a:t></a:r>\
 <a:fld type="slidenum"><a:t>7</a:t></a:fld><a:endParaRPr/></a:p><a:p><a:endParaRPr/></a:p></p:txBody></p:sld>""",
-    "ppt/notesSlides/notesSlide1.xml": "<n xmlns:a='a'><a:p><a:r><a:t>A note</a:t></a:r></a:p></n>",
+    "ppt/notesSlides/notesSlide1.xml": "<p:n xmlns:a='a' xmlns:p='p'><a:p><a:r><a:t>A note</a:t></a:r></a:p></p:n>",
     "ppt/slideMasters/slideMaster1.xml": "<m xmlns:a='a'><a:p><a:r><a:t>Click to edit</a:t></a:r></a:p></m>",
 }
 

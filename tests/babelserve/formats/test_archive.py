@@ -1,6 +1,7 @@
 import io
 import struct
 import zipfile
+from typing import Any
 
 import pytest
 
@@ -56,6 +57,23 @@ def test_members_are_replaced_and_all_else_stays_as_it_was(data: bytes) -> None:
 @pytest.mark.parametrize("data", [archive(FILES), streamed(), archive({})])
 def test_an_archive_without_changes_is_the_same_bytes(data: bytes) -> None:
     assert Archive(data).replaced({}) == data
+
+
+def test_members_are_replaced_without_a_copy_of_the_archive_for_each() -> None:
+    num_copied = 0
+
+    class Counted(bytes):
+        def __getitem__(self, place: Any) -> Any:
+            nonlocal num_copied
+            found = super().__getitem__(place)
+            num_copied += len(found)
+            return found
+
+    names = [f"{index}.xml" for index in range(100)]
+    data = Counted(archive(dict.fromkeys(names, "text")))
+    Archive(data).replaced(dict.fromkeys(names, b"new"))
+
+    assert num_copied < 2 * len(data)
 
 
 def test_a_bomb_is_not_unpacked() -> None:

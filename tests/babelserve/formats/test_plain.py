@@ -14,5 +14,9 @@ def test_each_line_is_a_text_and_what_is_around_it_stays() -> None:
     assert translated(read, lambda text: text) == data
 
 
+def test_a_line_break_of_the_model_shifts_no_line() -> None:
+    assert translated(read_text(b"a\nb"), lambda text: f"{text}\r\n{text}\n!") == b"a a !\nb b !"
+
+
 def test_a_line_of_blanks_takes_linear_work() -> None:
     assert read_text(b"a" + b" " * 1_000_000 + b"\n").texts == ["a"]

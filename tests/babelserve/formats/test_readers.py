@@ -1,9 +1,11 @@
+from xml.etree import ElementTree as ET
+
 import pytest
 
 from babelserve.arguments import build_parser
 from babelserve.formats.document import BadFile
 from babelserve.formats.readers import READERS
-from tests.babelserve.formats.files import EPUB, ODT, PPTX, XLSX, archive, word
+from tests.babelserve.formats.files import EPUB, ODT, PPTX, XLSX, archive, members, word
 
 FILES = {
     "text": (b"Hi", "text/plain"),
@@ -32,3 +34,15 @@ def test_every_format_is_read_and_refuses_what_is_no_text(name: str) -> None:
     assert build_parser().parse_args(["--format", name]).format == name
     with pytest.raises(BadFile):
         READERS[name](b"\xff\xfe\x00a")
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "before"),
+    [("docx", "word/document.xml", "w"), ("pptx", "ppt/slides/slide1.xml", "p"), ("odt", "content.xml", "office")],
+)
+def test_a_part_that_elementtree_has_saved_is_refused(name: str, part: str, before: str) -> None:
+    files = members(FILES[name][0])
+    saved = ET.tostring(ET.fromstring(files[part]))
+
+    with pytest.raises(BadFile, match=rf"has <ns\d:\S+> where office programs write <{before}:\.\.\.>: save it anew"):
+        READERS[name](archive({**files, part: saved}))

@@ -154,8 +154,13 @@ def test_nothing_proves_two_tenants(what: str) -> None:
 
 def test_no_key_stands_twice() -> None:
     key = f'[[tenants.a.keys]]\nsha256 = "{HASH}"\n'
+    expiring = f"{key}expires = 2027-01-31T00:00:00Z\n"
 
-    assert faults(key * 2) == ["--keys: tenants.a.keys: one of them stands in the file twice"]
+    for twice in (key * 2, key + expiring):
+        assert faults(twice) == ["--keys: tenants.a.keys: one of them stands in the file twice"]
+    assert faults(key + expiring.replace("tenants.a", "tenants.b")) == [
+        f"--keys: tenants.{name}.keys: one of them stands in the file twice" for name in "ab"
+    ]
 
 
 def test_there_are_so_many_tenants_and_keys_at_most() -> None:

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from babelserve.v1.translation_pb2 import TranslateRequest
@@ -8,7 +10,7 @@ from server.settings.settings import Settings
 
 
 def job_of(*words: str) -> Job:
-    return read_job(build_parser().parse_args([*words, "--target", "de", "--out", "o"]), Settings())
+    return read_job(build_parser().parse_args(["--target", "de", "--out", "o", *words]), Settings())
 
 
 def test_bulk_texts_take_all_rows_unless_a_flag_says_otherwise() -> None:
@@ -33,6 +35,23 @@ def test_options_are_those_of_a_request() -> None:
     request = TranslateRequest.FromString(job.request)
     assert (request.source_language_code, request.target_language_code) == ("en", "de")
     assert (request.decoding.beam_size, request.decoding.length_penalty) == (3, 0.5)
+
+
+def test_slashes_at_the_end_of_a_folder_are_left_out() -> None:
+    outs = ["o", "o//", "/", "s3://a/o/", "memory://"]
+
+    assert [job_of("a.txt", "--out", out).output for out in outs] == ["o", "o", "/", "s3://a/o", "memory://"]
+
+
+def test_a_folder_with_a_slash_at_its_end_is_one_job_s(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a\n")
+
+    def job(column: str) -> Job:
+        return job_of(str(tmp_path / "a.txt"), "--column", column, "--out", f"memory:/{tmp_path}/out/")
+
+    job("b").plan()
+    with pytest.raises(SettingsError, match="another job has begun there"):
+        job("c").plan()
 
 
 @pytest.mark.parametrize(

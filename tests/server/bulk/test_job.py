@@ -34,6 +34,15 @@ def test_inputs_with_wildcards_come_in_the_order_of_their_names(tmp_path: Path) 
     assert output(tmp_path / "out") == b"a\nb\n"
 
 
+def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path: Path) -> None:
+    (tmp_path / "part[1].txt").write_text("a\n")
+    (tmp_path / "part1.txt").write_text("b\n")
+    job = job_of(tmp_path, inputs=[str(tmp_path / "part[1].txt")])
+    copy_all(job)
+
+    assert output(tmp_path / "out") == b"a\n"
+
+
 def test_what_is_done_is_left_alone(tmp_path: Path) -> None:
     job = job_of(tmp_path)
     first, *others = job.plan()
@@ -57,10 +66,25 @@ def test_an_output_that_is_not_whole_is_not_there(tmp_path: Path, monkeypatch: p
 def test_what_a_killed_run_has_left_behind_goes_at_the_end(tmp_path: Path) -> None:
     job = job_of(tmp_path)
     copy_all(job)
-    (tmp_path / "out" / ".00000-000001.txt.5ca1ab1e").write_bytes(b"A dog")
+    for name in (".00000-000001.txt.5ca1ab1e", "._failed-00000-000001.txt.5ca1ab1e"):
+        (tmp_path / "out" / name).write_bytes(b"A dog")
     job.finish()
 
     assert [path.name for path in (tmp_path / "out").iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("output", ["{}/out", "memory:/{}/out"])
+def test_rows_with_errors_are_counted_whichever_run_wrote_them(tmp_path: Path, output: str) -> None:
+    def run() -> Job:
+        return job_of(tmp_path, output=output.format(tmp_path))
+
+    first, second, third, *_ = shards = run().plan()
+    run().write(first, [b"a", b"b", b"c"], [Cell(None, "odd"), Cell("b"), Cell(None, "odd")])
+    run().write(second, [b"a"], [Cell("a")])
+    run().write(third, [b"a"], [Cell(None, "odd")])
+
+    assert run().left(shards) == shards[3:]
+    assert run().num_failed() == 3
 
 
 @pytest.mark.parametrize("change", [{"shard_bytes": 32}, {"column": "other"}, {"request": b""}])

@@ -100,6 +100,21 @@ def test_a_row_of_json_without_a_text_becomes_a_row_with_an_error(line: bytes, e
 
 
 @pytest.mark.parametrize(
+    ("line", "row"),
+    [
+        (b'{"text": "a", "de": "b", "de_error": "c"}', b'{"text": "a", "de": "b", "de_error": "c"}'),
+        (b'{"text": "a", "de_error": "c"}', b'{"text": "a", "de_error": "c", "de": null}'),
+    ],
+)
+def test_a_row_of_json_has_no_member_twice(line: bytes, row: bytes) -> None:
+    form = Jsonl("text", "de")
+    cell = form.source(line)
+
+    assert cell.error.endswith("already")
+    assert form.translated(line, cell) == row
+
+
+@pytest.mark.parametrize(
     ("line", "error"), [(b"a", "the row has 1 columns, not 2"), (b"a\t\xff", "the text is no UTF-8")]
 )
 def test_a_row_of_tsv_without_a_text_becomes_a_row_with_an_error(line: bytes, error: str) -> None:

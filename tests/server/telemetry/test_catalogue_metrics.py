@@ -82,3 +82,11 @@ def test_of_very_many_models_some_have_no_series() -> None:
 
     (family,) = (each for each in registry.collect() if each.name == "babelserve_model_last_load_successful")
     assert len(family.samples) == MOST_MODELS
+
+
+def test_versions_of_so_many_models_have_series_at_most() -> None:
+    registry = CollectorRegistry()
+    CatalogueMetrics(registry).set_models({}, {(f"m{index}", "1", "abc"): 100 for index in range(MOST_MODELS + 1)})
+
+    page = generate_latest(registry).decode()
+    assert page.count("\nbabelserve_model_info{") == page.count("\nbabelserve_model_traffic_percent{") == MOST_MODELS

@@ -1,6 +1,7 @@
 import json
 import logging
 import os
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -150,6 +151,29 @@ def test_when_nobody_reads_lines_are_dropped_and_the_caller_goes_on(
     assert dropped is not None
     assert dropped > 0
     assert written + dropped == 20
+
+
+def test_a_line_that_an_error_has_torn_swallows_no_other(
+    metrics: Metrics, pipe: tuple[int, int], handler: LineHandler
+) -> None:
+    reader, writer = pipe
+    os.set_blocking(writer, False)
+    logger = logger_of(handler)
+    logger.info("x" * 100_000)  # more than a pipe holds
+    while metrics.registry.get_sample_value("babelserve_log_messages_dropped_total") == 0:
+        time.sleep(0.001)
+    logger.info("into a full pipe")
+    while metrics.registry.get_sample_value("babelserve_log_messages_dropped_total") == 1:
+        time.sleep(0.001)
+    torn = os.read(reader, 1 << 20)
+    logger.info("later")
+    handler.close()
+
+    assert not torn.endswith(b"\n")
+    rest = os.read(reader, 1 << 16)
+    assert rest.startswith(b"\n")
+    assert [json.loads(line)["event"] for line in rest.splitlines()[1:]] == ["later"]
+    assert metrics.registry.get_sample_value("babelserve_log_messages_dropped_total") == 2
 
 
 def test_a_closed_stdout_does_not_stop_the_log(metrics: Metrics) -> None:
