@@ -106,7 +106,7 @@ async def test_callers_that_wait_for_a_forgotten_document_get_a_failure(
 
     await asyncio.wait_for(job.wait(), 30)
     with pytest.raises(DocumentFailed, match="the document was given up") as caught:
-        job.read_result()
+        job.open_result()
     assert (job.state, caught.value.code) == (State.ERROR, Code.UNAVAILABLE)
 
 
@@ -115,7 +115,7 @@ async def test_a_result_that_was_forgotten_is_not_read(documents: Documents) -> 
     documents.forget(job)
 
     with pytest.raises(DocumentFailed, match="the document was given up"):
-        job.read_result()
+        job.open_result()
 
 
 async def test_results_are_kept_for_a_time(keeping: Callable[[Limits], Documents]) -> None:

@@ -127,7 +127,7 @@ async def test_only_texts_without_an_answer_are_sent_again(
     job = await translated(b"a a\nb b\nc c\nd d\ne e\nf f\n")
 
     assert sent == [["a a", "b b", "c c", "d d", "e e", "f f"], ["c c", "d d", "e e", "f f"], ["e e", "f f"]]
-    assert (job.num_done, job.num_failed, job.read_result()) == (6, 3, b"A A\nb b\nC C\nd d\nE E\nf f\n")
+    assert (job.num_done, job.num_failed, content_of(job)) == (6, 3, b"A A\nb b\nC C\nd d\nE E\nf f\n")
 
 
 async def test_its_language_is_detected_when_the_server_has_less_to_do(
@@ -143,7 +143,7 @@ async def test_its_language_is_detected_when_the_server_has_less_to_do(
     monkeypatch.setattr(backend, "detect_languages", refuse_once)
     job = await translated(b"A dog runs.", options=pb.TranslateRequest(target_language_code="de"))
 
-    assert (failures, job.state, job.read_result()) == ([], State.DONE, b"A dog runs.")
+    assert (failures, job.state, content_of(job)) == ([], State.DONE, b"A dog runs.")
 
 
 @pytest.mark.parametrize("num_refused", [2, 3])
@@ -164,7 +164,7 @@ async def test_it_waits_for_a_server_that_is_gone_but_not_for_ever(
     if num_refused == 3:
         assert failure_of(job) == (Code.UNAVAILABLE, "gone")
     else:
-        assert job.read_result() == b"A dog runs."
+        assert content_of(job) == b"A dog runs."
 
 
 async def test_it_fails_when_the_server_shuts_down(documents: Documents, running: RunningCalls) -> None:
