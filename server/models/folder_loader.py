@@ -13,14 +13,12 @@ it is not, which would take twice the time.
 import asyncio
 import functools
 import logging
-import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from server.errors import BundleError, NotServing, SettingsError
+from server.errors import BundleError, SettingsError
 from server.models.bundle_loader import BundleLoader
 from server.models.folder import FoundBundle, find_models, nothing_in
 from server.models.model import Model, ServedModel
@@ -31,7 +29,6 @@ from server.threads import LANE_NICENESS, PatientThread
 
 logger = logging.getLogger(__name__)
 
-_AGAIN_SECONDS = 5.0  # until a model that could not be loaded on demand is tried again
 _MOST_TRIED = 32
 
 _Versions = list[FoundBundle]
@@ -54,21 +51,13 @@ class FolderLoader:
         settings: of the server.
         metrics: are told of every load.
         proofs: of bundles that come while the server serves.
-        clock: seconds, monotonic.
 
     Attributes:
         turn: held by what changes the served models, from a look at the folder until its changes are made.
         bundles: loads them one by one.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        settings: Settings,
-        metrics: Metrics,
-        proofs: Proofs,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, directory: Path, settings: Settings, metrics: Metrics, proofs: Proofs) -> None:
         self._directory = directory
         self._settings = settings
         self._metrics = metrics
@@ -78,8 +67,6 @@ class FolderLoader:
         self._served: dict[str, FoundBundle] = {}
         self._pinned: set[str] = set()
         self._told: list[str] = []
-        self._failed: dict[str, float] = {}  # models that could not be loaded on demand, and when
-        self._clock = clock
         self.turn = asyncio.Lock()
         self._thread = PatientThread("model-loader", LANE_NICENESS)
 
@@ -87,29 +74,26 @@ class FolderLoader:
         """Calls a method of this object on its thread, after the calls that came before."""
         return await self._thread.do(functools.partial(work, *arguments))
 
-    async def prove(self, name: str, version: str | None = None, *, again: bool = True) -> None:
-        """Proves a version of a model, or if none is named from the highest down to the first good one.
-
-        Args:
-            name: of the model.
-            version: of the model; None for the highest good one.
-            again: also what has been proved or refused before.
-        """
-        proofs = self.bundles.proofs
-        if not again and self._has_just_failed(name):
-            return
+    async def prove(self, name: str, version: str | None = None) -> None:
+        """Proves a version of a model, known or not; if none is named from the highest down to the first good one."""
         try:
-            versions = (await self.in_background(self.found) if again else self._seen).get(name, ())
+            versions = (await self.in_background(self.found)).get(name, [])
         except SettingsError:  # which the load raises again
             return
         for bundle in versions[:_MOST_TRIED] if version is None else versions:
-            if version in (None, bundle.version):
-                faults = None if again else proofs.faults_of(bundle)
-                if faults is None:
-                    task = await self.in_background(self.bundles.to_prove_again, bundle)
-                    faults = await proofs.wait_for(task) if task is not None else self.bundles.faults_of(bundle)
-                if not faults:
-                    return
+            if version in (None, bundle.version) and await self.is_proved(bundle):
+                return
+
+    async def is_proved(self, bundle: FoundBundle) -> bool:
+        """Proves a bundle, known or not, and returns whether it may be loaded. If not, it is refused."""
+        task = await self.in_background(self.bundles.to_prove_again, bundle)
+        if task is not None:
+            await self.bundles.proofs.wait_for(task)
+        return bool(await self.in_background(self.bundles.is_good, bundle, []))
+
+    def tried(self, name: str) -> _Versions:
+        """Returns the versions of a model that the last look at the folder has found, the highest first."""
+        return self._seen.get(name, [])[:_MOST_TRIED]
 
     def read_all(self) -> list[ServedModel]:
         """Reads the manifest of every model, and loads no model.
@@ -122,18 +106,13 @@ class FolderLoader:
         self._check(models, faults)
         return models
 
-    def load_one(self, name: str) -> Model:
-        """Loads the highest good version of a model, served or not. Raises NotServing if there is none."""
-        change = None
-        has_just_failed = self._has_just_failed(name)
-        if name in self._seen and not has_just_failed:  # a model that is not in `_seen` is about to be removed
-            self._served.pop(name, None)
-            change = self.load(name)
-        if change is None or change.model is None:
-            if not has_just_failed:
-                self._failed[name] = self._clock()
-            raise NotServing(f"model {name} cannot be loaded; the server's log says why")
-        return change.model
+    def load_one(self, name: str) -> Model | None:
+        """Loads the highest good version of a model, served or not; None if there is none."""
+        if name not in self._seen:  # it is about to be removed
+            return None
+        self._served.pop(name, None)
+        change = self.load(name)
+        return None if change is None else change.model
 
     def found(self) -> dict[str, _Versions]:
         """Returns what is in the folder: the versions of each name, the highest first. Raises SettingsError."""
@@ -258,9 +237,6 @@ class FolderLoader:
                 break
         self._metrics.catalogue.tell_whole(name, is_whole=change is not None or not self.bundles.has_refused(name))
         return change
-
-    def _has_just_failed(self, name: str) -> bool:
-        return self._clock() < self._failed.get(name, -math.inf) + _AGAIN_SECONDS
 
     def _load(self, bundle: FoundBundle, faults: list[str]) -> Model | None:
         return self.bundles.load(bundle, sum(map(bool, self._seen.values())), faults)

@@ -10,6 +10,7 @@ from server.models.catalogue import Catalogue
 from server.models.folder_loader import FolderLoader
 from server.models.loading import Share, engine_limits, growth_bytes, load_model, needed_bytes, process_memory
 from server.models.model import Model, ServedModel
+from server.models.on_demand import OnDemand
 from server.models.pivots import pivot_faults
 from server.models.proofs import Proofs
 from server.runtime.cuda_device import find_cuda_device
@@ -27,12 +28,7 @@ def new_catalogue(settings: Settings, metrics: Metrics) -> tuple[Catalogue, Fold
     loader = FolderLoader(settings.models, settings, metrics, Proofs())
     if settings.load != ON_DEMAND:
         return Catalogue(metrics.catalogue, settings.preferred_models), loader
-
-    async def load(name: str) -> Model:
-        await loader.prove(name, again=False)
-        return await loader.in_background(loader.load_one, name)
-
-    return Catalogue(metrics.catalogue, settings.preferred_models, load, _budget_bytes(settings)), loader
+    return Catalogue(metrics.catalogue, settings.preferred_models, OnDemand(loader), _budget_bytes(settings)), loader
 
 
 def open_models(settings: Settings, metrics: Metrics, loader: FolderLoader | None) -> list[ServedModel]:
