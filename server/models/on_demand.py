@@ -1,4 +1,8 @@
-"""Loads models of the folder when requests first need them."""
+"""Loads models of the folder when requests first need them, and tries again later what has failed.
+
+A model has failed if none of its versions could be loaded. Some reasons pass by themselves, such as too little memory
+or too many open files. So the server proves its bundles again, but for those that were at fault by their proofs.
+"""
 
 import math
 import time
@@ -34,7 +38,7 @@ class OnDemand:
         if self._clock() < self._failed.get(name, -math.inf) + _AGAIN_SECONDS:
             raise _failure(name)
         for bundle in self._loader.tried(name):
-            if await self._is_good(bundle):
+            if await self._is_good(bundle, is_again=name in self._failed):
                 return
         raise self._fail(name)
 
@@ -43,15 +47,19 @@ class OnDemand:
         model = await self._loader.in_background(self._loader.load_one, name)
         if model is None:
             raise self._fail(name)
+        self._failed.pop(name, None)
         return model
 
     def _fail(self, name: str) -> NotServing:
         self._failed[name] = self._clock()
         return _failure(name)
 
-    async def _is_good(self, bundle: FoundBundle) -> bool:
-        faults = self._loader.bundles.proofs.faults_of(bundle)
-        return not faults if faults is not None else await self._loader.is_proved(bundle)
+    async def _is_good(self, bundle: FoundBundle, *, is_again: bool) -> bool:
+        proofs = self._loader.bundles.proofs
+        faults = proofs.faults_of(bundle)
+        if faults is None or (is_again and not proofs.is_at_fault(bundle)):
+            return await self._loader.is_proved(bundle)
+        return not faults
 
 
 def _failure(name: str) -> NotServing:

@@ -1,4 +1,4 @@
-"""Models of a folder that are loaded on demand."""
+"""Models of a folder that are loaded on demand: what has failed is tried again if that may help."""
 
 import asyncio
 import shutil
@@ -9,8 +9,10 @@ import pytest
 
 from server.bundle.bundle import Bundle
 from server.errors import NotServing
+from server.models import bundle_loader
 from server.models.folder_loader import FolderLoader
 from server.models.on_demand import OnDemand
+from server.models.proof import Unproved
 from server.models.proofs import Proofs
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
@@ -51,6 +53,21 @@ def one(tmp_path: Path, tiny_bundle: Bundle, metrics: Metrics) -> OneModel:
     return OneModel(tmp_path / "models", metrics)
 
 
+def killed() -> list[str]:
+    raise Unproved(["it was ended by SIGKILL"])
+
+
+async def test_a_model_whose_proof_was_killed_is_proved_again_after_a_while(one: OneModel) -> None:
+    one.proof = killed
+    assert not await one.is_loaded()
+    one.proof = list
+    assert [await one.is_loaded(4.9), one.num_proofs] == [False, 1]
+
+    assert await one.is_loaded(0.2)
+    assert await one.is_loaded()
+    assert one.num_proofs == 2
+
+
 async def test_a_model_that_is_at_fault_is_proved_and_refused_once(one: OneModel, metrics: Metrics) -> None:
     one.proof = lambda: ["is bad"]
 
@@ -60,3 +77,18 @@ async def test_a_model_that_is_at_fault_is_proved_and_refused_once(one: OneModel
     assert one.num_proofs == 1
     labels = {"model": "m", "outcome": "refused"}
     assert metrics.registry.get_sample_value("babelserve_model_loads_total", labels) == 1
+
+
+@pytest.mark.parametrize("error", [OSError(24, "Too many open files"), MemoryError()])
+async def test_a_good_model_whose_load_fails_is_loaded_after_a_while(
+    one: OneModel, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bundle_loader, "load_model", fail)
+        assert not await one.is_loaded()
+    assert not await one.is_loaded(4.9)
+
+    assert await one.is_loaded(0.2)

@@ -51,6 +51,7 @@ async def test_what_has_come_last_is_proved_first_and_its_faults_are_known_then(
     await until(lambda: proofs.faults_of(old.bundle) == [])
 
     assert proofs.faults_of(new.bundle) == ["is bad"]
+    assert [proofs.is_at_fault(each.bundle) for each in (old, new, task("other"))] == [False, True, False]
     assert proofs.news.is_set()
     assert prover.killed == []
     assert newest(new.bundle) == 2
@@ -127,3 +128,4 @@ async def test_a_fault_of_ours_refuses_the_bundle_and_the_next_is_proved() -> No
 
     (fault,) = proofs.faults_of(first.bundle) or [""]
     assert "proving it failed: RuntimeError" in fault
+    assert not proofs.is_at_fault(first.bundle)
