@@ -13,7 +13,7 @@ it is not, which would take twice the time.
 import asyncio
 import functools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -103,7 +103,7 @@ class FolderLoader:
         """
         found, faults = self._look_at_first()
         models = [model for name in found if (model := self._read(name, faults)) is not None]
-        self._check(models, faults)
+        self._check([model.manifest.name for model in models], faults)
         return models
 
     def load_one(self, name: str) -> Model | None:
@@ -167,12 +167,27 @@ class FolderLoader:
         changes = [self.load(name, faults, is_start=True) for name in found]
         models = [change.model for change in changes if change is not None and change.model is not None]
         try:
-            self._check(models, faults)
+            self._check([model.manifest.name for model in models], faults)
         except SettingsError:
             for model in models:
                 model.stop()
             raise
         return models
+
+    def check_refused(self, served: Collection[str]) -> None:
+        """Checks what was refused since the first look at the folder, as `load_all` does.
+
+        Args:
+            served: names of the models that are served by now.
+
+        Raises:
+            StartupError: every version of every model was refused, or of a model of `--default`; lists all faults.
+        """
+        seen = self._seen
+        refused = {name: [self.bundles.faults_of(each) for each in self.tried(name)] for name in seen}
+        good = [name for name in seen if name in served or not all(refused[name])]
+        if seen:
+            self._check(good, [fault for found in refused.values() for faults in found for fault in faults])
 
     def changed(self) -> list[str]:
         """Returns the names of models whose folders have changed since they were loaded, but not between two looks.
@@ -265,10 +280,9 @@ class FolderLoader:
                 logger.warning("models: %s", fault)
         self._told = faults
 
-    def _check(self, models: Sequence[ServedModel], faults: list[str]) -> None:
-        if not models:
+    def _check(self, names: Sequence[str], faults: list[str]) -> None:
+        if not names:
             raise BundleError(faults or [nothing_in(self._directory)])
-        names = [model.manifest.name for model in models]
         missing = [name for name in self._settings.preferred_models if name not in names]
         if missing:
             raise SettingsError([f"--default: {name} is not served; {', '.join(names)} are" for name in missing])

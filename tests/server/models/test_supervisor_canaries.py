@@ -86,7 +86,7 @@ def test_one_failed_canary_may_be_anothers_fault(watch: Callable[..., Watched]) 
     assert watched.sample("lane_rebuilds_total") == 0
 
 
-def test_translations_are_distrusted_again_when_the_lane_that_was_wrong_has_ended(watch: Callable[..., Watched]) -> None:
+def test_translations_are_distrusted_again_when_the_wrong_lane_has_ended(watch: Callable[..., Watched]) -> None:
     watched = watch(1, on_first_decoder(make_wrong))
     lane, had_ended = watched.engine.lanes[0], list[bool]()
     watched.supervisor._distrust = lambda: had_ended.append(lane.has_ended)
