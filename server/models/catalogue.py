@@ -12,7 +12,7 @@ Requests for other models go on meanwhile.
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from server.bundle.manifest import Manifest
 from server.errors import DeadlineExceeded, ModelNotFound, NotServing, PreconditionFailed
@@ -37,6 +37,7 @@ class Catalogue:
     Attributes:
         history: the versions that have been served.
         is_open: whether any model has ever been served. If not, the server is still loading.
+        on_change: is called when other models or versions are served.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Catalogue:
         self._models: tuple[ServedModel, ...] = ()
         self._manifests: tuple[Manifest, ...] = ()
         self.is_open = False
+        self.on_change: Callable[[], None] = lambda: None
 
     @property
     def names(self) -> list[str]:
@@ -167,6 +169,11 @@ class Catalogue:
         served = self._residents.get(name)
         return ([each.model for each in served.versions.values()], served.split) if served is not None else ([], None)
 
+    def versions(self) -> list[ServedModel]:
+        """Returns all versions of all models that are served, in memory or not."""
+        in_memory = [each.model for served in self._residents.values() for each in served.versions.values()]
+        return [*self._offers.values(), *in_memory]
+
     async def make_room(self, needed: int = 0) -> None:
         """Unloads the least recently used models until `needed` bytes more fit into the budget."""
         while self._budget_bytes is not None and self._residents and self._used_bytes + needed > self._budget_bytes:
@@ -265,6 +272,7 @@ class Catalogue:
         self._manifests = tuple(each.manifest for each in self._models)
         self.is_open = self.is_open or bool(served)
         self._tell()
+        self.on_change()
 
     def _rank(self, name: str) -> int:
         return self.preferred.index(name) if name in self.preferred else len(self.preferred)

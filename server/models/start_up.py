@@ -60,19 +60,29 @@ def serve_models(catalogue: Catalogue, models: list[ServedModel]) -> None:
 
 
 def growth_of(models: Sequence[ServedModel], settings: Settings) -> int:
-    """Returns the bytes that models may take beyond what they have, for two versions of one model at the same time."""
+    """Returns the bytes that models may take beyond what they have."""
+    loaded = [needed_bytes(each.manifest, each.variant) for each in models if isinstance(each, Model)]
+    return most_bytes(models, settings) - sum(loaded)
+
+
+def most_bytes(models: Sequence[ServedModel], settings: Settings) -> int:
+    """Returns the bytes that models may take, full caches included.
+
+    If they are of a folder, that is with two versions of the largest model at the same time, and all that are loaded on
+    demand within their budget.
+    """
     share = Share(num_models=len(models))
-    growth = loaded = 0
+    needed = [needed_bytes(each.manifest, each.variant) for each in models]
+    total = min(sum(needed), _budget_bytes(settings)) if settings.load == ON_DEMAND else sum(needed)
     if settings.models is not None:
-        growth = max(needed_bytes(each.manifest, each.variant) for each in models)
+        total += max(needed, default=0)
     for each in models:
         if isinstance(each, Model):
-            growth += each.growth_bytes
+            total += each.growth_bytes
         else:
             limits = engine_limits(each.manifest, each.variant, settings, share)
-            growth += growth_bytes(each.manifest, each.variant, limits)
-            loaded += needed_bytes(each.manifest, each.variant)
-    return growth + min(loaded, _budget_bytes(settings))
+            total += growth_bytes(each.manifest, each.variant, limits)
+    return total
 
 
 def misfits(settings: Settings, served: Sequence[tuple[Manifest, str]]) -> list[str]:
