@@ -92,8 +92,8 @@ class Proofs:
             await waiting.ended.wait()
         finally:
             waiting.num_waiters -= 1
-            if not _is_asked_for(waiting):
-                self._waiting.pop(task.bundle, None)
+            if not _is_asked_for(waiting) and self._waiting.get(task.bundle) is waiting:  # and not a later one
+                del self._waiting[task.bundle]
         return self._found[task.bundle][0]
 
     def _add(self, task: Task) -> _Waiting:
