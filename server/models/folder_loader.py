@@ -125,10 +125,12 @@ class FolderLoader:
             StartupError: there is none; lists all faults. Nothing has changed.
         """
         before = self._served.pop(name, None), name in self._pinned
-        self._seen = self.found()
+        found = self.found()
+        if name in found:  # other models may be half copied, so they must be seen twice
+            self._seen = {**self._seen, name: found[name]}
         self._pinned.discard(name)
         faults: list[str] = []
-        change = self.load(name, faults) if name in self._seen else None
+        change = self.load(name, faults) if name in found else None
         if change is None or change.model is None:
             if before[0] is not None:
                 self._served[name] = before[0]

@@ -126,6 +126,20 @@ def test_a_version_that_is_put_in_is_loaded_when_it_is_whole(models: Path, metri
         assert settled(loader) == []
 
 
+def test_a_model_that_is_loaded_by_hand_leaves_others_to_be_seen_twice(
+    models: Path, metrics: Metrics, add: Add
+) -> None:
+    add("m/1")
+    add("n/1")
+    loader = loader_of(models, metrics)
+    with loaded(loader):
+        add("m/2")
+        add("n/2")
+        loader.load_highest("m").stop()
+
+        assert [loader.changed(), loader.changed()] == [[], ["n"]]
+
+
 def test_a_broken_version_is_refused_once_and_a_lower_one_taken_back(models: Path, metrics: Metrics, add: Add) -> None:
     add("m/1")
     loader = loader_of(models, metrics)
