@@ -27,6 +27,7 @@ from server.models.glossaries import Glossaries
 from server.models.loading import process_memory
 from server.models.machine import process_age_seconds, resident_bytes
 from server.models.model import ServedModel
+from server.models.model_memory import ModelMemory
 from server.models.start_up import describe, growth_of, misfits, new_catalogue
 from server.rpc.health import Health
 from server.rpc.intake import MAX_MESSAGE_BYTES, messages_at_once
@@ -86,7 +87,8 @@ async def serve(settings: Settings, version: str) -> None:
     )
     running, health = RunningCalls(), Health(metrics)
     calls = Calls(metrics, running, settings.max_request_seconds + _HANG_SECONDS, tracing)
-    admin = Administration(catalogue, loader, memory.reserve) if loader and settings.admin_keys else None
+    model_memory = ModelMemory(catalogue, settings, memory.reserve)
+    admin = Administration(catalogue, loader, model_memory) if loader and settings.admin_keys else None
     try:
         async with (
             listening(settings, metrics, translator, calls, running, health, admin, reload) as fronts,
@@ -96,6 +98,7 @@ async def serve(settings: Settings, version: str) -> None:
             if not catalogue.is_open:
                 return
             memory.max_bytes = _memory_of_requests(settings, catalogue)
+            model_memory.follow()
             _tell_build(metrics, version, catalogue.models[0])
             watching = asyncio.create_task(health.watch(catalogue.are_ready, catalogue.is_alive))
             await health.set_serving(True)

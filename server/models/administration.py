@@ -18,7 +18,7 @@ from server.models.catalogue import Catalogue
 from server.models.folder import FoundBundle, is_model_name, version_key
 from server.models.folder_loader import FolderLoader
 from server.models.loading import needed_bytes
-from server.models.model import Model
+from server.models.model_memory import ModelMemory
 from server.models.traffic_split import PERCENT, TrafficSplit
 
 _T = TypeVar("_T")
@@ -59,14 +59,13 @@ class Administration:
     Args:
         catalogue: has the served models.
         loader: loads what is in the folder.
-        reserve: takes memory for versions beside others, in bytes, in place of what it took before. Returns False if
-            there is too little.
+        memory: leaves memory to versions beside others.
     """
 
-    def __init__(self, catalogue: Catalogue, loader: FolderLoader, reserve: Callable[[int], bool]) -> None:
+    def __init__(self, catalogue: Catalogue, loader: FolderLoader, memory: ModelMemory) -> None:
         self._catalogue = catalogue
         self._loader = loader
-        self._reserve = reserve
+        self._memory = memory
 
     async def statuses(self) -> list[ModelStatus]:
         """Returns the status of all models, by name."""
@@ -88,7 +87,6 @@ class Administration:
             found = await self._found_of(name)
             if not version:
                 self._catalogue.put(await self._done(self._loader.load_highest, name))
-                self._fit()
             else:
                 if version in self._loaded(name):
                     await self._check_same(name, version, found)
@@ -122,7 +120,6 @@ class Administration:
             else:
                 self._catalogue.remove(name)
             self._loader.pin(name)
-            self._fit()
             return self._status(name, found)
 
     async def rollback(self, name: str, version: str = "") -> ModelStatus:
@@ -147,7 +144,6 @@ class Administration:
             if not is_known:  # the next rollback must not return to the version that this one has left
                 self._catalogue.history.keep_last(name)
             self._loader.pin(name)
-            self._fit()
             return self._status(name, found)
 
     async def set_traffic(self, name: str, percents: Mapping[str, int]) -> ModelStatus:
@@ -198,15 +194,14 @@ class Administration:
         model = await self._done(self._loader.load_version, _bundle(name, version, found))
         if not self._loaded(name):
             self._catalogue.put(model)
-        elif self._reserve(self._bytes_beside() + _most_bytes(model)):
+        elif self._memory.fits(model):
             self._catalogue.add(model)
         else:
             await asyncio.to_thread(model.stop)
-            mib = _most_bytes(model) >> 20
+            mib = (needed_bytes(model.manifest, model.variant) + model.growth_bytes) >> 20
             del model
             await asyncio.to_thread(collect_garbage)
             raise PreconditionFailed(f"version: {version} of {name} may take {mib} MiB of memory, which requests need")
-        self._fit()
 
     async def _check_same(self, name: str, version: str, found: Sequence[FoundBundle]) -> None:
         """Raises PreconditionFailed if the folder has another bundle now than the loaded version."""
@@ -255,17 +250,6 @@ class Administration:
             raise PreconditionFailed(f"model: {name} {message}")
         return before[-1] if before else lower[0]
 
-    def _fit(self) -> None:
-        self._reserve(self._bytes_beside())
-
-    def _bytes_beside(self) -> int:
-        """Returns the bytes of all versions but one of each model, which was counted at the start."""
-        total = 0
-        for name in self._catalogue.names:
-            each = [_most_bytes(version) for version in self._catalogue.loaded(name)[0]]
-            total += sum(each) - max(each)
-        return total
-
     def _status(self, name: str, found: Sequence[FoundBundle]) -> ModelStatus:
         models, split = self._catalogue.loaded(name)
         versions = {
@@ -287,11 +271,6 @@ def _bundle(name: str, version: str, found: Sequence[FoundBundle]) -> FoundBundl
             return each
     known = ", ".join(each.version for each in found if each.version) or "none"
     raise ModelNotFound(f"version: {_shown(version)} of {_shown(name)} is not in the folder; there: {known}")
-
-
-def _most_bytes(model: Model) -> int:
-    """Returns the bytes that a model may take, full caches included."""
-    return needed_bytes(model.manifest, model.variant) + model.growth_bytes
 
 
 def _shown(name: str) -> str:

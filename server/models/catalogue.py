@@ -12,13 +12,14 @@ Requests for other models go on meanwhile.
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from server.bundle.manifest import Manifest
 from server.errors import DeadlineExceeded, ModelNotFound, NotServing, PreconditionFailed
 from server.models.loading import needed_bytes
 from server.models.loading_turns import LoadingTurns
 from server.models.model import Model, ServedModel
+from server.models.on_demand import OnDemand
 from server.models.residents import Resident, Retired, ServedVersions, VersionHistory
 from server.models.traffic_split import PERCENT, TrafficSplit
 from server.telemetry.catalogue_metrics import CatalogueMetrics
@@ -30,35 +31,37 @@ class Catalogue:
     Args:
         metrics: of the server's models.
         preferred: names of the models that come first, in this order. The others follow by name.
-        load: loads a model on offer; None if all models are in memory. Raises NotServing.
+        on_demand: proves and loads models on offer; None if all models are in memory.
         budget_bytes: what loaded models may take, by `needed_bytes`; None for no limit.
 
     Attributes:
         history: the versions that have been served.
         is_open: whether any model has ever been served. If not, the server is still loading.
+        on_change: is called when other models or versions are served.
     """
 
     def __init__(
         self,
         metrics: CatalogueMetrics,
         preferred: Sequence[str] = (),
-        load: Callable[[str], Awaitable[Model]] | None = None,
+        on_demand: OnDemand | None = None,
         budget_bytes: int | None = None,
     ) -> None:
         self._metrics = metrics
         self.preferred = list(preferred)
         self.history = VersionHistory()
-        self._load_model = load
+        self._on_demand = on_demand
         self._budget_bytes = budget_bytes
         self._offers: dict[str, ServedModel] = {}  # models that are not in memory
         self._residents: dict[str, ServedVersions] = {}  # least recently used first
-        self._loading = LoadingTurns(self._load)
+        self._loading = LoadingTurns(self._prove, self._load)
         self._together = asyncio.Lock()  # held while several models are loaded for one request; `_kept` has their names
         self._kept: Sequence[str] = ()
         self._retired = Retired(metrics, self._tell)
         self._models: tuple[ServedModel, ...] = ()
         self._manifests: tuple[Manifest, ...] = ()
         self.is_open = False
+        self.on_change: Callable[[], None] = lambda: None
 
     @property
     def names(self) -> list[str]:
@@ -166,6 +169,11 @@ class Catalogue:
         served = self._residents.get(name)
         return ([each.model for each in served.versions.values()], served.split) if served is not None else ([], None)
 
+    def versions(self) -> list[ServedModel]:
+        """Returns all versions of all models that are served, in memory or not."""
+        in_memory = [each.model for served in self._residents.values() for each in served.versions.values()]
+        return [*self._offers.values(), *in_memory]
+
     async def make_room(self, needed: int = 0) -> None:
         """Unloads the least recently used models until `needed` bytes more fit into the budget."""
         while self._budget_bytes is not None and self._residents and self._used_bytes + needed > self._budget_bytes:
@@ -236,12 +244,16 @@ class Catalogue:
                 raise ModelNotFound(f"model: {missing[0]} is not served here any more")
             await self._loading.wait_for(missing[0])
 
+    async def _prove(self, name: str) -> None:
+        assert self._on_demand is not None, "nothing is offered without it"
+        await self._on_demand.prove(name)
+
     async def _load(self, name: str) -> None:
         offer = self._offers.get(name)
         if offer is not None:
-            assert self._load_model is not None, "nothing is offered without it"
+            assert self._on_demand is not None, "nothing is offered without it"
             await self.make_room(needed_bytes(offer.manifest, offer.variant))
-            self.put(await self._load_model(name))
+            self.put(await self._on_demand.load(name))
 
     def _lend(self, name: str, key: str, held: contextlib.ExitStack) -> Model:
         served = self._residents[name] = self._residents.pop(name)
@@ -260,6 +272,7 @@ class Catalogue:
         self._manifests = tuple(each.manifest for each in self._models)
         self.is_open = self.is_open or bool(served)
         self._tell()
+        self.on_change()
 
     def _rank(self, name: str) -> int:
         return self.preferred.index(name) if name in self.preferred else len(self.preferred)

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from server.errors import BundleError
+from server.errors import BundleError, StartupError
 from server.models.catalogue import Catalogue
 from server.models.choosing import can_use_cuda
 from server.models.folder import bundle_bytes
@@ -54,7 +54,7 @@ async def load_first_models(
         BeginAnew: see there.
     """
     if loader is not None and _PROVES_FIRST in os.environ:
-        return await _prove_first(loader, catalogue, stop)
+        return await _prove_first(settings, loader, catalogue, stop)
     thread = PatientThread("start", 0)
     loading = asyncio.create_task(thread.do(lambda: open_models(settings, metrics, loader)))
     stopping = asyncio.create_task(stop.wait())
@@ -79,11 +79,23 @@ async def load_first_models(
     return None
 
 
-async def _prove_first(loader: FolderLoader, catalogue: Catalogue, stop: asyncio.Event) -> "asyncio.Task[None] | None":
-    """Waits for the first model that is good. The watch goes on, because it may be loading the next one already."""
+async def _prove_first(
+    settings: Settings, loader: FolderLoader, catalogue: Catalogue, stop: asyncio.Event
+) -> "asyncio.Task[None] | None":
+    """Waits for the models of `--default`, or else for the first one that is good.
+
+    The watch goes on, because it may be loading the next one already.
+    """
     watching = asyncio.create_task(watch_folder(loader, catalogue))
-    while not catalogue.is_open and not stop.is_set():  # noqa: ASYNC110  # nobody tells
-        await asyncio.sleep(_LOOK_SECONDS)
+    try:
+        while not catalogue.is_open or not {*settings.preferred_models} <= {*catalogue.names}:
+            loader.check_refused(catalogue.names)
+            if stop.is_set():
+                break
+            await asyncio.sleep(_LOOK_SECONDS)  # nobody tells
+    except StartupError:
+        watching.cancel()
+        raise
     if catalogue.is_open:
         return watching
     watching.cancel()

@@ -13,14 +13,12 @@ it is not, which would take twice the time.
 import asyncio
 import functools
 import logging
-import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from server.errors import BundleError, NotServing, SettingsError
+from server.errors import BundleError, SettingsError
 from server.models.bundle_loader import BundleLoader
 from server.models.folder import FoundBundle, find_models, nothing_in
 from server.models.model import Model, ServedModel
@@ -31,7 +29,6 @@ from server.threads import LANE_NICENESS, PatientThread
 
 logger = logging.getLogger(__name__)
 
-_AGAIN_SECONDS = 5.0  # until a model that could not be loaded on demand is tried again
 _MOST_TRIED = 32
 
 _Versions = list[FoundBundle]
@@ -54,21 +51,13 @@ class FolderLoader:
         settings: of the server.
         metrics: are told of every load.
         proofs: of bundles that come while the server serves.
-        clock: seconds, monotonic.
 
     Attributes:
         turn: held by what changes the served models, from a look at the folder until its changes are made.
         bundles: loads them one by one.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        settings: Settings,
-        metrics: Metrics,
-        proofs: Proofs,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, directory: Path, settings: Settings, metrics: Metrics, proofs: Proofs) -> None:
         self._directory = directory
         self._settings = settings
         self._metrics = metrics
@@ -78,8 +67,6 @@ class FolderLoader:
         self._served: dict[str, FoundBundle] = {}
         self._pinned: set[str] = set()
         self._told: list[str] = []
-        self._failed: dict[str, float] = {}  # models that could not be loaded on demand, and when
-        self._clock = clock
         self.turn = asyncio.Lock()
         self._thread = PatientThread("model-loader", LANE_NICENESS)
 
@@ -87,29 +74,26 @@ class FolderLoader:
         """Calls a method of this object on its thread, after the calls that came before."""
         return await self._thread.do(functools.partial(work, *arguments))
 
-    async def prove(self, name: str, version: str | None = None, *, again: bool = True) -> None:
-        """Proves a version of a model, or if none is named from the highest down to the first good one.
-
-        Args:
-            name: of the model.
-            version: of the model; None for the highest good one.
-            again: also what has been proved or refused before.
-        """
-        proofs = self.bundles.proofs
-        if not again and self._has_just_failed(name):
-            return
+    async def prove(self, name: str, version: str | None = None) -> None:
+        """Proves a version of a model, known or not; if none is named from the highest down to the first good one."""
         try:
-            versions = (await self.in_background(self.found) if again else self._seen).get(name, ())
+            versions = (await self.in_background(self.found)).get(name, [])
         except SettingsError:  # which the load raises again
             return
         for bundle in versions[:_MOST_TRIED] if version is None else versions:
-            if version in (None, bundle.version):
-                faults = None if again else proofs.faults_of(bundle)
-                if faults is None:
-                    task = await self.in_background(self.bundles.to_prove_again, bundle)
-                    faults = await proofs.wait_for(task) if task is not None else self.bundles.faults_of(bundle)
-                if not faults:
-                    return
+            if version in (None, bundle.version) and await self.is_proved(bundle):
+                return
+
+    async def is_proved(self, bundle: FoundBundle) -> bool:
+        """Proves a bundle, known or not, and returns whether it may be loaded. If not, it is refused."""
+        task = await self.in_background(self.bundles.to_prove_again, bundle)
+        if task is not None:
+            await self.bundles.proofs.wait_for(task)
+        return bool(await self.in_background(self.bundles.is_good, bundle, []))
+
+    def tried(self, name: str) -> _Versions:
+        """Returns the versions of a model that the last look at the folder has found, the highest first."""
+        return self._seen.get(name, [])[:_MOST_TRIED]
 
     def read_all(self) -> list[ServedModel]:
         """Reads the manifest of every model, and loads no model.
@@ -119,21 +103,16 @@ class FolderLoader:
         """
         found, faults = self._look_at_first()
         models = [model for name in found if (model := self._read(name, faults)) is not None]
-        self._check(models, faults)
+        self._check([model.manifest.name for model in models], faults)
         return models
 
-    def load_one(self, name: str) -> Model:
-        """Loads the highest good version of a model, served or not. Raises NotServing if there is none."""
-        change = None
-        has_just_failed = self._has_just_failed(name)
-        if name in self._seen and not has_just_failed:  # a model that is not in `_seen` is about to be removed
-            self._served.pop(name, None)
-            change = self.load(name)
-        if change is None or change.model is None:
-            if not has_just_failed:
-                self._failed[name] = self._clock()
-            raise NotServing(f"model {name} cannot be loaded; the server's log says why")
-        return change.model
+    def load_one(self, name: str) -> Model | None:
+        """Loads the highest good version of a model, served or not; None if there is none."""
+        if name not in self._seen:  # it is about to be removed
+            return None
+        self._served.pop(name, None)
+        change = self.load(name)
+        return None if change is None else change.model
 
     def found(self) -> dict[str, _Versions]:
         """Returns what is in the folder: the versions of each name, the highest first. Raises SettingsError."""
@@ -146,10 +125,12 @@ class FolderLoader:
             StartupError: there is none; lists all faults. Nothing has changed.
         """
         before = self._served.pop(name, None), name in self._pinned
-        self._seen = self.found()
+        found = self.found()
+        if name in found:  # other models may be half copied, so they must be seen twice
+            self._seen = {**self._seen, name: found[name]}
         self._pinned.discard(name)
         faults: list[str] = []
-        change = self.load(name, faults) if name in self._seen else None
+        change = self.load(name, faults) if name in found else None
         if change is None or change.model is None:
             if before[0] is not None:
                 self._served[name] = before[0]
@@ -188,12 +169,27 @@ class FolderLoader:
         changes = [self.load(name, faults, is_start=True) for name in found]
         models = [change.model for change in changes if change is not None and change.model is not None]
         try:
-            self._check(models, faults)
+            self._check([model.manifest.name for model in models], faults)
         except SettingsError:
             for model in models:
                 model.stop()
             raise
         return models
+
+    def check_refused(self, served: Collection[str]) -> None:
+        """Checks what was refused since the first look at the folder, as `load_all` does.
+
+        Args:
+            served: names of the models that are served by now.
+
+        Raises:
+            StartupError: every version of every model was refused, or of a model of `--default`; lists all faults.
+        """
+        seen = self._seen
+        refused = {name: [self.bundles.faults_of(each) for each in self.tried(name)] for name in seen}
+        good = [name for name in seen if name in served or not all(refused[name])]
+        if seen:
+            self._check(good, [fault for found in refused.values() for faults in found for fault in faults])
 
     def changed(self) -> list[str]:
         """Returns the names of models whose folders have changed since they were loaded, but not between two looks.
@@ -259,9 +255,6 @@ class FolderLoader:
         self._metrics.catalogue.tell_whole(name, is_whole=change is not None or not self.bundles.has_refused(name))
         return change
 
-    def _has_just_failed(self, name: str) -> bool:
-        return self._clock() < self._failed.get(name, -math.inf) + _AGAIN_SECONDS
-
     def _load(self, bundle: FoundBundle, faults: list[str]) -> Model | None:
         return self.bundles.load(bundle, sum(map(bool, self._seen.values())), faults)
 
@@ -289,10 +282,9 @@ class FolderLoader:
                 logger.warning("models: %s", fault)
         self._told = faults
 
-    def _check(self, models: Sequence[ServedModel], faults: list[str]) -> None:
-        if not models:
+    def _check(self, names: Sequence[str], faults: list[str]) -> None:
+        if not names:
             raise BundleError(faults or [nothing_in(self._directory)])
-        names = [model.manifest.name for model in models]
         missing = [name for name in self._settings.preferred_models if name not in names]
         if missing:
             raise SettingsError([f"--default: {name} is not served; {', '.join(names)} are" for name in missing])

@@ -91,7 +91,7 @@ class KeptGlossaries:
         Args:
             tenant: whose it is.
             title: for people.
-            given: its dictionaries; those that the glossary has already are not compiled again.
+            given: its dictionaries, in place of those that it has.
             identity: of the one that it replaces; empty for a new one.
             revision: that this one must have; 0 for any.
 

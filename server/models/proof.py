@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from server.bundle.bundle import open_bundle
 from server.bundle.manifest import Manifest
 from server.bundle.variants import VARIANTS
 from server.children import Bounds, Ended, run_child
-from server.errors import StartupError
+from server.errors import BundleError, StartupError
 from server.models.choosing import can_run
 
 # Half refuses good bundles on a busy machine, or large ones. Twice lets bad ones run longer than anybody waits.
@@ -28,6 +29,10 @@ _BYTES_PER_SECOND = 16 << 20
 _OWN_BYTES = 768 << 20
 _WEIGHTS_COPIES = 6  # what was read, what ONNX Runtime packs for each session, and what it holds while it packs
 _MOST_FAULTS, _MOST_CHARACTERS = 25, 1000  # that a proof says, which a pipe has room for
+
+
+class Unproved(BundleError):
+    """A proof has not come to its end, maybe by no fault of the bundle: it was late or killed, or no process began."""
 
 
 def proof_bounds(manifest: Manifest, variant: str) -> Bounds:
@@ -60,15 +65,20 @@ async def prove(
 
     Returns:
         What is wrong with the bundle; nothing if it is proved.
+
+    Raises:
+        Unproved: nobody knows what is wrong.
     """
     call = [str(directory), variant, bounds.memory]
     try:
         ended = await run_child("server.models.proof:main", call, bounds, stderr=stderr)
     except OSError as error:
-        return [f"{directory}: no process can be started to prove it: {error.strerror}"]
+        raise Unproved([f"{directory}: no process can be started to prove it: {error.strerror}"]) from error
     faults = _read(ended.output, tell)
     if faults is None and ended.is_late:
-        return [f"{directory}: proving {variant} has not ended within {bounds.seconds:.0f} s"]
+        raise Unproved([f"{directory}: proving {variant} has not ended within {bounds.seconds:.0f} s"])
+    if faults is None and ended.code == -signal.SIGKILL:  # as the kernel ends it if memory is short
+        raise Unproved([f"{directory}: {_end(ended, bounds)}"])
     return faults if faults is not None else [f"{directory}: {_end(ended, bounds)}"]
 
 
@@ -80,7 +90,7 @@ async def prove_all(directory: Path, tell: Callable[[str], None]) -> list[str]:
         tell: is told what is good.
 
     Raises:
-        BundleError: as `open_bundle`.
+        BundleError: as `open_bundle`, and `Unproved`.
     """
     manifest = open_bundle(directory).manifest
     told: set[str] = set()

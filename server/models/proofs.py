@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from server.children import Bounds
 from server.models.folder import FoundBundle
-from server.models.proof import prove
+from server.models.proof import Unproved, prove
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class _Waiting:
 
 
 class Proofs:
-    """Used on the event loop's thread, but for `faults_of`, which any thread may call.
+    """Used on the event loop's thread, but for `faults_of` and `is_at_fault`, which any thread may call.
 
     Args:
         prove: as `server.models.proof.prove`.
@@ -60,14 +60,20 @@ class Proofs:
     ) -> None:
         self._prove = prove
         self._clock = clock
-        self._found: dict[FoundBundle, list[str]] = {}
+        self._found: dict[FoundBundle, tuple[list[str], bool]] = {}  # faults, and whether they are the bundle's own
         self._waiting: dict[FoundBundle, _Waiting] = {}
         self._runner: asyncio.Task[None] | None = None
         self.news = asyncio.Event()
 
     def faults_of(self, bundle: FoundBundle) -> list[str] | None:
         """Returns what is wrong with a bundle, nothing if it is proved, None if that is not known."""
-        return self._found.get(bundle)
+        found = self._found.get(bundle)
+        return found[0] if found is not None else None
+
+    def is_at_fault(self, bundle: FoundBundle) -> bool:
+        """Returns whether a proof has come to its end and found faults. A proof that was killed says nothing sure."""
+        faults, is_sure = self._found.get(bundle, ([], False))
+        return bool(faults) and is_sure
 
     def want(self, tasks: Sequence[Task]) -> None:
         """Says what is to be proved, in place of what was wanted before; what nobody wants any more is given up."""
@@ -86,9 +92,9 @@ class Proofs:
             await waiting.ended.wait()
         finally:
             waiting.num_waiters -= 1
-            if not _is_asked_for(waiting):
-                self._waiting.pop(task.bundle, None)
-        return self._found[task.bundle]
+            if not _is_asked_for(waiting) and self._waiting.get(task.bundle) is waiting:  # and not a later one
+                del self._waiting[task.bundle]
+        return self._found[task.bundle][0]
 
     def _add(self, task: Task) -> _Waiting:
         if self._runner is None or self._runner.done():
@@ -109,12 +115,15 @@ class Proofs:
                 await asyncio.wait({proving}, timeout=_LOOK_SECONDS)
             if not proving.done():
                 return
+            is_sure = False
             try:
-                faults = proving.result()
+                faults, is_sure = proving.result(), True
+            except Unproved as error:
+                faults = error.faults
             except Exception as error:  # a fault of ours; the other bundles go on
                 logger.exception("models: a bundle could not be proved")
                 faults = [f"{bundle.directory}: proving it failed: {type(error).__name__}"]
-            self._found[bundle] = faults
+            self._found[bundle] = faults, is_sure
             while len(self._found) > _MOST_REMEMBERED:
                 del self._found[next(iter(self._found))]
             self._waiting.pop(bundle, None)

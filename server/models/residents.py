@@ -34,11 +34,6 @@ class Resident:
     reason: str = ""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
-    @property
-    def version(self) -> str:
-        """The version of the model."""
-        return self.model.manifest.version
-
 
 @dataclass(slots=True, eq=False)
 class ServedVersions:

@@ -10,6 +10,7 @@ from server.models.catalogue import Catalogue
 from server.models.folder_loader import FolderLoader
 from server.models.loading import Share, engine_limits, growth_bytes, load_model, needed_bytes, process_memory
 from server.models.model import Model, ServedModel
+from server.models.on_demand import OnDemand
 from server.models.pivots import pivot_faults
 from server.models.proofs import Proofs
 from server.runtime.cuda_device import find_cuda_device
@@ -27,12 +28,7 @@ def new_catalogue(settings: Settings, metrics: Metrics) -> tuple[Catalogue, Fold
     loader = FolderLoader(settings.models, settings, metrics, Proofs())
     if settings.load != ON_DEMAND:
         return Catalogue(metrics.catalogue, settings.preferred_models), loader
-
-    async def load(name: str) -> Model:
-        await loader.prove(name, again=False)
-        return await loader.in_background(loader.load_one, name)
-
-    return Catalogue(metrics.catalogue, settings.preferred_models, load, _budget_bytes(settings)), loader
+    return Catalogue(metrics.catalogue, settings.preferred_models, OnDemand(loader), _budget_bytes(settings)), loader
 
 
 def open_models(settings: Settings, metrics: Metrics, loader: FolderLoader | None) -> list[ServedModel]:
@@ -64,19 +60,29 @@ def serve_models(catalogue: Catalogue, models: list[ServedModel]) -> None:
 
 
 def growth_of(models: Sequence[ServedModel], settings: Settings) -> int:
-    """Returns the bytes that models may take beyond what they have, for two versions of one model at the same time."""
+    """Returns the bytes that models may take beyond what they have."""
+    loaded = [needed_bytes(each.manifest, each.variant) for each in models if isinstance(each, Model)]
+    return most_bytes(models, settings) - sum(loaded)
+
+
+def most_bytes(models: Sequence[ServedModel], settings: Settings) -> int:
+    """Returns the bytes that models may take, full caches included.
+
+    If they are of a folder, that is with two versions of the largest model at the same time, and all that are loaded on
+    demand within their budget.
+    """
     share = Share(num_models=len(models))
-    growth = loaded = 0
+    needed = [needed_bytes(each.manifest, each.variant) for each in models]
+    total = min(sum(needed), _budget_bytes(settings)) if settings.load == ON_DEMAND else sum(needed)
     if settings.models is not None:
-        growth = max(needed_bytes(each.manifest, each.variant) for each in models)
+        total += max(needed, default=0)
     for each in models:
         if isinstance(each, Model):
-            growth += each.growth_bytes
+            total += each.growth_bytes
         else:
             limits = engine_limits(each.manifest, each.variant, settings, share)
-            growth += growth_bytes(each.manifest, each.variant, limits)
-            loaded += needed_bytes(each.manifest, each.variant)
-    return growth + min(loaded, _budget_bytes(settings))
+            total += growth_bytes(each.manifest, each.variant, limits)
+    return total
 
 
 def misfits(settings: Settings, served: Sequence[tuple[Manifest, str]]) -> list[str]:

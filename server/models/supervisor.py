@@ -57,6 +57,7 @@ class _Watched:
         canary_sent: when the last round began, in the supervisor's own seconds.
         num_faults: how many faults the lane had by then.
         num_errors: canaries without a translation since the lane last passed a round.
+        is_wrong: whether a canary was.
     """
 
     lane: Lane
@@ -69,6 +70,7 @@ class _Watched:
     canary_sent: float = 0.0
     num_faults: int = 0
     num_errors: int = 0
+    is_wrong: bool = False
 
 
 class Supervisor:
@@ -78,7 +80,8 @@ class Supervisor:
         engine: the running engine.
         golden: the sentence of each canary.
         metrics: of the model.
-        distrust: is called when a canary was wrong, because recent translations may be wrong, too.
+        distrust: is called when a canary was wrong, because recent translations may be wrong, too, and once more when
+            that lane has ended, with its last step.
         clock: seconds, monotonic.
         num_models: how many models the process has. The idle lanes of all of them together get as many canaries as
             those of one model.
@@ -160,6 +163,8 @@ class Supervisor:
             self._lose("a lane is out again", index)
         elif lane.is_out:
             if lane.has_ended:  # before that it may hang
+                if watched.is_wrong:
+                    self._distrust()
                 self._replace(index)
         elif watched.canary is None and (
             lane.state is LaneState.SUSPECT or self._lived - watched.canary_sent >= canary_seconds
@@ -189,6 +194,7 @@ class Supervisor:
         faults = self._golden.faults(watched.kinds_left.pop(0), canary.result().hypotheses[0])
         self._metrics.count_canary("wrong" if faults else "passed")
         if faults:
+            watched.is_wrong = True
             self._take_out(index, watched, faults)
             self._distrust()
         elif watched.kinds_left:

@@ -104,13 +104,14 @@ class MemoryBudget:
         """Leaves memory to models that are loaded later, in place of what was left to them before.
 
         Returns:
-            Whether that was possible.
+            Whether that was possible. If not, requests keep the least that a server starts with, or what they have.
         """
-        left = self.max_bytes + self._reserved_bytes - num_bytes
-        if num_bytes > self._reserved_bytes and left < _LEAST_BYTES:
-            return False
-        self.max_bytes, self._reserved_bytes = left, num_bytes
-        return True
+        total = self.max_bytes + self._reserved_bytes
+        least = min(_LEAST_BYTES, self.max_bytes)
+        is_possible = num_bytes <= self._reserved_bytes or total - num_bytes >= least
+        self._reserved_bytes = num_bytes if is_possible else total - least
+        self.max_bytes = total - self._reserved_bytes
+        return is_possible
 
     def _check_room(self, num_bytes: int) -> None:
         """Raises Overloaded if all holders together would hold too much."""

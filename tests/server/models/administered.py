@@ -10,6 +10,7 @@ from server.models.catalogue import Catalogue
 from server.models.folder import FoundBundle
 from server.models.folder_loader import FolderLoader
 from server.models.folder_watch import watch_folder
+from server.models.model_memory import ModelMemory
 from server.models.proofs import Proofs, Task
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
@@ -63,13 +64,15 @@ class Served:
         self.loader = FolderLoader(models, settings, metrics, NothingToProve())
         self.catalogue = Catalogue(metrics.catalogue)
         self.memory = Memory()
-        self.administration = Administration(self.catalogue, self.loader, self.memory.reserve)
+        self.model_memory = ModelMemory(self.catalogue, settings, self.memory.reserve)
+        self.administration = Administration(self.catalogue, self.loader, self.model_memory)
         self.models = models
         self.metrics = metrics
 
     async def start(self) -> None:
         for model in await asyncio.to_thread(self.loader.load_all):
             self.catalogue.put(model)
+        self.model_memory.follow()
         self._watching = asyncio.create_task(watch_folder(self.loader, self.catalogue, poll_seconds=0.01))
 
     async def stop(self) -> None:

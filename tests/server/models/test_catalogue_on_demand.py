@@ -12,6 +12,7 @@ from server.errors import DeadlineExceeded, ModelNotFound, NotServing, Precondit
 from server.models.catalogue import Catalogue
 from server.models.loading import needed_bytes
 from server.models.model import Model, ServedModel
+from server.models.on_demand import OnDemand
 from server.telemetry.catalogue_metrics import CatalogueMetrics
 from tests.server.echo_engine import with_weights
 from tests.server.models.catalogued import borrowed, named, names
@@ -19,25 +20,31 @@ from tests.server.models.catalogued import borrowed, named, names
 SECONDS = 100.0
 
 
-class Shelf:
-    """Models that are offered, and which were loaded in turn."""
+class Shelf(OnDemand):
+    """Models that are offered, and which were loaded in turn. `x` is not good, and `y` cannot be loaded."""
 
     def __init__(self, model: Model, *names: str) -> None:
         self.models = {name: named(with_weights(model), name) for name in names}
+        self.proved: list[str] = []
         self.loaded: list[str] = []
         self.may_load = asyncio.Event()
         self.may_load.set()
 
+    async def prove(self, name: str) -> None:
+        self.proved.append(name)
+        if name == "x":
+            raise NotServing("it is not good")
+
     async def load(self, name: str) -> Model:
         self.loaded.append(name)
         await self.may_load.wait()
-        if name == "x":  # which is broken
+        if name == "y":
             raise NotServing("it is broken")
         return named(self.models[name], name)
 
     def catalogue(self, registry: CollectorRegistry, num_fitting: int) -> Catalogue:
         (needed,) = {needed_bytes(each.manifest, each.variant) for each in self.models.values()}
-        catalogue = Catalogue(CatalogueMetrics(registry), (), self.load, num_fitting * needed)
+        catalogue = Catalogue(CatalogueMetrics(registry), (), self, num_fitting * needed)
         for each in self.models.values():
             catalogue.offer(ServedModel(manifest=each.manifest, variant=each.variant, metrics=each.metrics))
         return catalogue
@@ -114,13 +121,43 @@ async def test_whoever_waits_for_a_model_has_it_loaded_once_and_may_leave(
 async def test_a_model_that_cannot_be_loaded_is_told_to_everybody_who_waits_and_tried_again(
     model: Model, registry: CollectorRegistry
 ) -> None:
-    shelf = Shelf(model, "x")
+    shelf = Shelf(model, "y")
     catalogue = shelf.catalogue(registry, num_fitting=1)
 
     for _ in range(2):
-        found = await asyncio.gather(*(use(catalogue, "x") for _ in range(2)), return_exceptions=True)
+        found = await asyncio.gather(*(use(catalogue, "y") for _ in range(2)), return_exceptions=True)
         assert [str(each) for each in found] == ["it is broken"] * 2
-    assert shelf.loaded == ["x"] * 2
+    assert shelf.loaded == ["y"] * 2
+
+
+async def test_no_model_leaves_for_one_that_is_not_good(model: Model, registry: CollectorRegistry) -> None:
+    shelf = Shelf(model, "a", "x")
+    catalogue = shelf.catalogue(registry, num_fitting=1)
+
+    for name in "axax":
+        with contextlib.suppress(NotServing):
+            await use(catalogue, name)
+
+    assert (shelf.proved, shelf.loaded) == (["a", "x", "x"], ["a"])
+
+
+async def test_other_models_are_loaded_while_one_is_proved(
+    model: Model, registry: CollectorRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf, may_end = Shelf(model, "a", "b"), asyncio.Event()
+
+    async def prove(name: str) -> None:
+        if name == "a":
+            await may_end.wait()
+
+    monkeypatch.setattr(shelf, "prove", prove)
+    catalogue = shelf.catalogue(registry, num_fitting=1)
+    waiting = asyncio.create_task(use(catalogue, "a"))
+
+    async with asyncio.timeout(SECONDS):
+        assert await use(catalogue, "b") == ["b"]
+        may_end.set()
+        assert await waiting == ["a"]
 
 
 async def test_models_that_are_used_together_are_loaded_so_that_none_waits_while_another_is_lent(

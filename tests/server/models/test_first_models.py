@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import re
 import shutil
 import threading
 import time
@@ -13,6 +14,7 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from server.bundle.bundle import Bundle
+from server.errors import StartupError
 from server.models import first_models
 from server.models.catalogue import Catalogue
 from server.models.folder_loader import Change, FolderLoader
@@ -23,7 +25,7 @@ from server.telemetry.metrics import Metrics
 from tests.acceptance.server_process import launch_server
 from tests.chaos.hostile_bundles import BUNDLES
 from tests.chaos.observations import resources
-from tests.server.models.administered import until
+from tests.server.models.administered import SECONDS, until
 
 FLAGS = ["--variant", "cpu-fp32", "--lanes", "1"]
 
@@ -98,3 +100,35 @@ async def test_a_model_that_is_being_loaded_when_the_first_one_is_served_is_serv
         assert updating is not None
         updating.cancel()
         await asyncio.to_thread(catalogue.stop)
+
+
+@pytest.mark.parametrize(
+    ("bad", "default", "message"),
+    [("ab", "", "a-good: is bad\n.*b-good: is bad"), ("b", "b-good", "--default: b-good is not served; a-good are")],
+)
+async def test_a_server_that_has_begun_anew_ends_if_nothing_can_be_served_or_not_the_default(
+    models: Path,
+    tiny_bundle: Bundle,
+    metrics: Metrics,
+    monkeypatch: pytest.MonkeyPatch,
+    bad: str,
+    default: str,
+    message: str,
+) -> None:
+    shutil.copytree(tiny_bundle.directory, models / "b-good")
+    settings = Settings(models=models, variant="cpu-fp32", lanes=1, default=default)
+
+    async def prove(directory: Path, *_: object) -> list[str]:
+        return [f"{directory}: is bad"] if directory.name[0] in bad else []
+
+    loader, catalogue = FolderLoader(models, settings, metrics, proofs=Proofs(prove)), Catalogue(metrics.catalogue)
+    monkeypatch.setattr(first_models, "watch_folder", functools.partial(watch_folder, poll_seconds=0.01))
+    monkeypatch.setenv(first_models._PROVES_FIRST, "1")
+    try:
+        async with asyncio.timeout(SECONDS):
+            with pytest.raises(StartupError) as caught:
+                await first_models.load_first_models(settings, metrics, loader, catalogue, asyncio.Event())
+    finally:
+        await asyncio.to_thread(catalogue.stop)
+
+    assert re.search(message, "\n".join(caught.value.faults))

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from server.bundle.bundle import Bundle
-from server.errors import BundleError, NotServing, SettingsError
+from server.errors import BundleError, SettingsError
 from server.models.folder_loader import Change, FolderLoader
 from server.models.model import Model
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
-from tests.fakes import FakeClock
 from tests.server.models.administered import NothingToProve
 
 
@@ -127,6 +126,20 @@ def test_a_version_that_is_put_in_is_loaded_when_it_is_whole(models: Path, metri
         assert settled(loader) == []
 
 
+def test_a_model_that_is_loaded_by_hand_leaves_others_to_be_seen_twice(
+    models: Path, metrics: Metrics, add: Add
+) -> None:
+    add("m/1")
+    add("n/1")
+    loader = loader_of(models, metrics)
+    with loaded(loader):
+        add("m/2")
+        add("n/2")
+        loader.load_highest("m").stop()
+
+        assert [loader.changed(), loader.changed()] == [[], ["n"]]
+
+
 def test_a_broken_version_is_refused_once_and_a_lower_one_taken_back(models: Path, metrics: Metrics, add: Add) -> None:
     add("m/1")
     loader = loader_of(models, metrics)
@@ -222,31 +235,8 @@ def test_models_are_read_first_and_loaded_one_by_one_when_they_are_wanted(
     assert settled(loader) == []
     for _ in range(2):
         model = loader.load_one("m")
+        assert model is not None
         model.stop()
         assert model.manifest == read["m"].manifest
-    with pytest.raises(NotServing, match="model n cannot be loaded"):
-        loader.load_one("n")
-
-
-def test_a_model_that_has_just_failed_is_not_tried_for_every_request(
-    models: Path, metrics: Metrics, add: Add, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add("m", is_broken=True)
-    clock = FakeClock()
-    settings = Settings(models=models, variant="cpu-fp32", lanes=1)
-    loader = FolderLoader(models, settings, metrics, NothingToProve(), clock)
-    loader.read_all()
-    load, tries, tried = loader.load, list[int](), list[str]()
-
-    def note(name: str) -> Change | None:
-        tried.append(name)
-        return load(name)
-
-    monkeypatch.setattr(loader, "load", note)
-    for seconds in (0.0, 4.9, 0.2, 4.9):
-        clock.now += seconds
-        with pytest.raises(NotServing, match="model m cannot be loaded"):
-            loader.load_one("m")
-        tries.append(len(tried))
-
-    assert tries == [1, 1, 2, 2]
+    assert loader.load_one("n") is None
+    assert loader.load_one("gone") is None

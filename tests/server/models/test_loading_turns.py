@@ -6,6 +6,10 @@ from server.errors import NotServing
 from server.models.loading_turns import LoadingTurns
 
 
+async def all_are_good(_: str) -> None:
+    """Proves nothing."""
+
+
 async def test_a_model_is_loaded_once_and_taken_by_all_who_wait_before_the_next_begins() -> None:
     events: list[str] = []
 
@@ -15,7 +19,7 @@ async def test_a_model_is_loaded_once_and_taken_by_all_who_wait_before_the_next_
         if name == "broken":
             raise NotServing("it is broken")
 
-    turns = LoadingTurns(load)
+    turns = LoadingTurns(all_are_good, load)
 
     async def use(name: str) -> None:
         await turns.wait_for(name)
@@ -36,7 +40,7 @@ async def test_whoever_leaves_does_not_end_it_for_others() -> None:
     async def load(name: str) -> None:
         await may_end.wait()
 
-    turns = LoadingTurns(load)
+    turns = LoadingTurns(all_are_good, load)
     first, second = (asyncio.create_task(turns.wait_for("a")) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()

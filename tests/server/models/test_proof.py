@@ -11,7 +11,7 @@ import pytest
 
 from server.bundle.bundle import Bundle
 from server.children import Bounds
-from server.models.proof import proof_bounds, prove, prove_all, size_bounds
+from server.models.proof import Unproved, proof_bounds, prove, prove_all, size_bounds
 from tests.chaos.hostile_bundles import BUNDLES
 from tests.server.models.administered import until
 
@@ -41,9 +41,9 @@ async def test_a_good_bundle_is_proved_and_said_to_be(tiny_bundle: Bundle) -> No
 async def test_a_graph_that_does_not_end_is_ended_at_the_deadline(tiny_bundle: Bundle, tmp_path: Path) -> None:
     before = children()
 
-    (fault,) = await prove(spoilt(tiny_bundle, tmp_path, "products"), "cpu-fp32", LONG._replace(seconds=3))
+    with pytest.raises(Unproved, match="proving cpu-fp32 has not ended within 3 s"):
+        await prove(spoilt(tiny_bundle, tmp_path, "products"), "cpu-fp32", LONG._replace(seconds=3))
 
-    assert "proving cpu-fp32 has not ended within 3 s" in fault
     assert children() == before
 
 
@@ -80,6 +80,26 @@ async def test_a_process_that_crashes_or_says_nothing_is_a_fault(tiny_bundle: Bu
     assert await proving == [
         f"{tmp_path / 'products'}: the process that proves it, which may have 1024 MiB of memory, was ended by SIGSEGV"
     ]
+
+
+async def test_a_process_that_is_killed_proves_nothing(tiny_bundle: Bundle, tmp_path: Path) -> None:
+    before = children()
+    proving = asyncio.create_task(prove(spoilt(tiny_bundle, tmp_path, "products"), "cpu-fp32", LONG))
+    await until(lambda: bool(children() - before))
+    os.kill((children() - before).pop(), signal.SIGKILL)
+
+    with pytest.raises(Unproved, match="was ended by SIGKILL"):
+        await proving
+
+
+async def test_without_a_process_nothing_is_proved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: object, **__: object) -> None:
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr("server.models.proof.run_child", fail)
+
+    with pytest.raises(Unproved, match="no process can be started to prove it: Cannot allocate memory"):
+        await prove(tmp_path, "cpu-fp32", LONG)
 
 
 async def test_no_word_of_a_graph_reaches_the_terminal_as_it_is(tiny_bundle: Bundle, tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from server.children import Bounds
 from server.models.folder import FoundBundle
 from server.models.proofs import Proofs, Task, newest
@@ -51,6 +53,7 @@ async def test_what_has_come_last_is_proved_first_and_its_faults_are_known_then(
     await until(lambda: proofs.faults_of(old.bundle) == [])
 
     assert proofs.faults_of(new.bundle) == ["is bad"]
+    assert [proofs.is_at_fault(each.bundle) for each in (old, new, task("other"))] == [False, True, False]
     assert proofs.news.is_set()
     assert prover.killed == []
     assert newest(new.bundle) == 2
@@ -127,3 +130,21 @@ async def test_a_fault_of_ours_refuses_the_bundle_and_the_next_is_proved() -> No
 
     (fault,) = proofs.faults_of(first.bundle) or [""]
     assert "proving it failed: RuntimeError" in fault
+    assert not proofs.is_at_fault(first.bundle)
+
+
+async def test_who_has_waited_leaves_what_is_wanted_since(monkeypatch: pytest.MonkeyPatch) -> None:
+    prover = Prover()
+    proofs = Proofs(prover)
+    again = task("again")
+
+    waiting = asyncio.create_task(proofs.wait_for(again))
+    await until(lambda: prover.begun == ["again"])
+    with monkeypatch.context() as patched:
+        patched.setattr(proofs.news, "set", lambda: proofs.want([again]))  # before who waits goes on
+        prover.end("again")
+        await waiting
+
+    await until(lambda: prover.begun == ["again"] * 2)
+    prover.end("again", "is bad")
+    await until(lambda: proofs.faults_of(again.bundle) == ["is bad"])

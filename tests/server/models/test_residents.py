@@ -19,9 +19,9 @@ def test_versions_are_counted_together_and_the_main_one_has_most_requests(model:
     served.main.num_loans += 1
     one = needed_bytes(served.main.model.manifest, served.main.model.variant)
 
-    assert (served.main.version, served.num_loans, served.needed_bytes) == ("1", 3, 2 * one)
+    assert (served.main.model.manifest.version, served.num_loans, served.needed_bytes) == ("1", 3, 2 * one)
     served.split = TrafficSplit.of({"1": 10, "2": 90})
-    assert served.main.version == "2"
+    assert served.main.model.manifest.version == "2"
 
 
 def test_a_version_without_requests_need_not_be_ready(model: Model) -> None:

@@ -7,7 +7,7 @@ from server.errors import Code
 from server.network import StepKind
 from tests.fakes import EOS
 from tests.server.engine.parts import SHORTLIST
-from tests.server.models.watched import Watched, once, raising
+from tests.server.models.watched import Watched, make_wrong, on_first_decoder, once, raising
 
 
 def test_an_idle_engine_translates_a_canary_on_every_lane_now_and_then(watch: Callable[..., Watched]) -> None:
@@ -84,3 +84,13 @@ def test_one_failed_canary_may_be_anothers_fault(watch: Callable[..., Watched]) 
 
     assert watched.sample("canaries_total", result="passed") == 1
     assert watched.sample("lane_rebuilds_total") == 0
+
+
+def test_translations_are_distrusted_again_when_the_wrong_lane_has_ended(watch: Callable[..., Watched]) -> None:
+    watched = watch(1, on_first_decoder(make_wrong))
+    lane, had_ended = watched.engine.lanes[0], list[bool]()
+    watched.supervisor._distrust = lambda: had_ended.append(lane.has_ended)
+
+    watched.look_until(lambda: watched.sample("lane_rebuilds_total") == 1)
+
+    assert (len(had_ended), had_ended[-1]) == (2, True)  # the lane answers sentences yet in its last step

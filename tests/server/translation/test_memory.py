@@ -176,8 +176,8 @@ def test_what_models_take_later_is_not_for_requests_until_it_is_given_back() -> 
 
     assert memory.reserve(60 << 20)
     assert memory.max_bytes == 40 << 20
-    assert not memory.reserve(69 << 20)  # 32 MiB must be left
-    assert memory.max_bytes == 40 << 20
+    assert not memory.reserve(69 << 20)
+    assert memory.max_bytes == 32 << 20
     assert memory.reserve(0)
     assert memory.max_bytes == 100 << 20
 
