@@ -12,9 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import grpc
-from grpc_health.v1.health import aio  # type: ignore[attr-defined]
-from grpc_health.v1.health_pb2 import HealthCheckResponse, HealthListRequest, HealthListResponse
-from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse, HealthListRequest, HealthListResponse
 
 from server.rpc.service import SERVICE_NAME
 from server.telemetry.metrics import Metrics
@@ -23,14 +21,6 @@ HEALTH_NAME = "grpc.health.v1.Health"
 LIVENESS = "liveness"
 _SERVING_NAMES = ("", SERVICE_NAME, "readiness")
 _TICK_SECONDS = 0.5
-
-
-class _Servicer(aio.HealthServicer):  # type: ignore[misc] # untyped
-    """The library's servicer, with the method that it lacks: a call of that method would log a traceback."""
-
-    async def List(self, request: HealthListRequest, context: Any) -> HealthListResponse:  # noqa: ARG002, N802
-        statuses = {name: HealthCheckResponse(status=status) for name, status in self._server_status.items()}
-        return HealthListResponse(statuses=statuses)
 
 
 class Health:
@@ -46,11 +36,18 @@ class Health:
         self._is_ready: Mapping[str, bool] | None = None  # by model; None until `watch` runs
         self._names: dict[str, None] = {}  # of models, also of models that are not served any more
         self._told: dict[str, bool] = {}
-        self._servicer = _Servicer()
+        self._changed = asyncio.Event()  # is set, and another takes its place, when anything else is told
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Makes a server answer health checks."""
-        add_HealthServicer_to_server(self._servicer, server)
+        asked, told = HealthCheckRequest.FromString, HealthCheckResponse.SerializeToString
+        unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
+        methods = {
+            "Check": unary(self._check, asked, told),
+            "Watch": stream(self._watch, asked, told),
+            "List": unary(self._list, HealthListRequest.FromString, HealthListResponse.SerializeToString),
+        }
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(HEALTH_NAME, methods),))
 
     async def set_serving(self, is_serving: bool) -> None:
         """Tells whether requests are welcome. They are not while the watched models are not ready, either."""
@@ -74,7 +71,7 @@ class Health:
 
     async def set_alive(self, is_alive: bool) -> None:
         """Tells whether the process is worth keeping."""
-        await self._set(LIVENESS, is_alive)
+        self._set(LIVENESS, is_alive)
 
     async def watch(
         self,
@@ -98,15 +95,41 @@ class Health:
         is_serving = self.is_serving
         self._metrics.ready.set(is_serving)
         for name in _SERVING_NAMES:
-            await self._set(name, is_serving)
+            self._set(name, is_serving)
         models = self._is_ready or {}
         self._names |= dict.fromkeys(models)
         for name in self._names:
-            await self._set(name, self._is_welcome and models.get(name, False))
+            self._set(name, self._is_welcome and models.get(name, False))
 
-    async def _set(self, name: str, is_serving: bool) -> None:
+    def _set(self, name: str, is_serving: bool) -> None:
+        """Tells watchers, but waits for none of them: a watcher may never read."""
         if self._told.get(name) is is_serving:
             return
         self._told[name] = is_serving
-        status = HealthCheckResponse.SERVING if is_serving else HealthCheckResponse.NOT_SERVING
-        await self._servicer.set(name, status)
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _check(self, request: HealthCheckRequest, context: Any) -> HealthCheckResponse:
+        if request.service not in self._told:
+            await context.abort(grpc.StatusCode.NOT_FOUND)
+        return HealthCheckResponse(status=self._status(request.service))
+
+    async def _watch(self, request: HealthCheckRequest, context: Any) -> None:
+        last = None
+        while True:
+            changed = self._changed  # before the status is read, so that no later change is missed
+            status = self._status(request.service)
+            if status != last:
+                await context.write(HealthCheckResponse(status=status))
+                last = status
+            await changed.wait()
+
+    async def _list(self, _: HealthListRequest, __: Any) -> HealthListResponse:
+        return HealthListResponse(
+            statuses={name: HealthCheckResponse(status=self._status(name)) for name in self._told}
+        )
+
+    def _status(self, name: str) -> HealthCheckResponse.ServingStatus:
+        if name not in self._told:
+            return HealthCheckResponse.SERVICE_UNKNOWN
+        return HealthCheckResponse.SERVING if self._told[name] else HealthCheckResponse.NOT_SERVING

@@ -1,6 +1,7 @@
 """Health behind a real gRPC server."""
 
 import asyncio
+import struct
 from collections.abc import AsyncIterator
 
 import grpc
@@ -11,6 +12,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from server.rpc.health import Health
 from server.telemetry.metrics import Metrics
+from tests.chaos.http2 import PREFACE, SETTINGS, frame, literal
 
 SERVING, NOT_SERVING = HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING
 
@@ -21,16 +23,21 @@ def health(metrics: Metrics) -> Health:
 
 
 @pytest_asyncio.fixture
-async def stub(health: Health) -> AsyncIterator[HealthStub]:
+async def port(health: Health) -> AsyncIterator[int]:
     await health.set_serving(False)
     await health.set_alive(True)
     server = grpc.aio.server()
     health.add_to(server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
+    yield port
+    await server.stop(None)
+
+
+@pytest_asyncio.fixture
+async def stub(port: int) -> AsyncIterator[HealthStub]:
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         yield HealthStub(channel)
-    await server.stop(None)
 
 
 @pytest.mark.parametrize("name", ["", "babelserve.v1.TranslationService", "readiness"])
@@ -56,6 +63,23 @@ async def test_watchers_see_each_change(health: Health, stub: HealthStub) -> Non
     watch.cancel()
 
     assert seen == [NOT_SERVING, SERVING, NOT_SERVING]
+
+
+async def test_a_watcher_that_takes_no_answer_keeps_nobody_waiting(health: Health, stub: HealthStub, port: int) -> None:
+    fields = {":method": "POST", ":scheme": "http", ":path": "/grpc.health.v1.Health/Watch", ":authority": "localhost"}
+    fields |= {"te": "trailers", "content-type": "application/grpc"}
+    head = b"".join(literal(name.encode(), value.encode()) for name, value in fields.items())
+    no_window = frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 0))
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(PREFACE + no_window + frame(1, 4, 1, head) + frame(0, 1, 1, bytes(5)))
+    await reader.readuntil(b"application/grpc")  # the head of the answer; its body has no window
+
+    async with asyncio.timeout(10):
+        await health.begin_draining()
+        await health.set_serving(True)
+
+    assert (await stub.Check(HealthCheckRequest())).status == SERVING
+    writer.close()
 
 
 async def test_an_unknown_name_is_not_found(stub: HealthStub) -> None:
