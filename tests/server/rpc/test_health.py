@@ -2,7 +2,9 @@
 
 import asyncio
 import struct
+import tracemalloc
 from collections.abc import AsyncIterator
+from typing import Any
 
 import grpc
 import pytest
@@ -63,6 +65,44 @@ async def test_watchers_see_each_change(health: Health, stub: HealthStub) -> Non
     watch.cancel()
 
     assert seen == [NOT_SERVING, SERVING, NOT_SERVING]
+
+
+async def test_a_long_name_is_unknown_and_nothing_of_it_is_kept(stub: HealthStub) -> None:
+    num_bytes, num_watches = 512 << 10, 4
+    tracemalloc.start()
+    watches = []
+    for index in range(num_watches):  # paced by the intake, whose limits are tested with it
+        watches.append(
+            stub.Watch(HealthCheckRequest(service=f"{index}" * num_bytes), compression=grpc.Compression.Gzip)
+        )
+        assert (await watches[-1].read()).status == HealthCheckResponse.SERVICE_UNKNOWN
+    kept = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/server/*")])
+    tracemalloc.stop()
+
+    assert sum(each.size for each in kept.statistics("filename")) < num_bytes
+    for watch in watches:
+        watch.cancel()
+
+
+async def test_a_message_that_does_not_come_is_given_up(port: int) -> None:
+    async def outcome(method: str) -> grpc.StatusCode:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", [("grpc.use_local_subchannel_pool", 1)]) as channel:
+            raw: Any = channel
+            code: grpc.StatusCode = await raw.stream_stream(f"/grpc.health.v1.Health/{method}")().code()
+            return code
+
+    codes = await asyncio.wait_for(asyncio.gather(*map(outcome, ("Check", "Watch", "List"))), 15)
+
+    assert set(codes) == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+
+
+async def test_a_call_without_a_message_is_refused(port: int) -> None:
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        raw: Any = channel
+
+        assert (
+            await raw.stream_stream("/grpc.health.v1.Health/Check")(iter(())).code() is grpc.StatusCode.INVALID_ARGUMENT
+        )
 
 
 async def test_a_watcher_that_takes_no_answer_keeps_nobody_waiting(health: Health, stub: HealthStub, port: int) -> None:
