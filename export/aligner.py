@@ -57,16 +57,17 @@ def aligner_graph(step: onnx.ModelProto, heads: Sequence[Head]) -> onnx.ModelPro
     return aligner.build()
 
 
-def write_aligner(directory: Path, variant: Variant, heads: Sequence[Head]) -> Variant:
-    """Adds the aligner to the files of a variant, whose directory this is; returns the variant with it.
+def write_aligner(directory: Path, variant: Variant, heads: Sequence[Head], out: Path | None = None) -> Variant:
+    """Writes the aligner of a variant, whose directory this is, to `out` or beside its files; returns it with the file.
 
     Without heads there is none.
     """
     if not heads:
         return variant
+    path = (out or directory) / ALIGNER_FILE
     step = onnx.load(directory / PLAIN_STEP.file, load_external_data=False)
-    onnx.save(aligner_graph(step, heads), directory / ALIGNER_FILE)
-    files = {**variant.files, ALIGNER_FILE: describe_file(directory / ALIGNER_FILE)}
+    onnx.save(aligner_graph(step, heads), path)
+    files = {**variant.files, ALIGNER_FILE: describe_file(path)}
     return replace(variant, files=files)
 
 

@@ -57,8 +57,10 @@ def scratch(parent: Path, prefix: str) -> Iterator[Path]:
                 shutil.rmtree(entry.path, ignore_errors=True)
     while True:
         path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-        # Another process may have taken it for a dead one's before it was locked: then it is gone, and another is made.
-        with contextlib.suppress(FileNotFoundError), _locked(path, fcntl.LOCK_EX):
+        with contextlib.ExitStack() as lock:
+            # Another process may have taken it for a dead one's before it was locked: it is gone, and another is made.
+            with contextlib.suppress(FileNotFoundError):
+                lock.enter_context(_locked(path, fcntl.LOCK_EX))
             if path.exists():
                 try:
                     yield path

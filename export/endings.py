@@ -26,7 +26,7 @@ def endings(program: str, out: Path | None, *refusals: type[Exception], subject:
 
     Args:
         program: the command's name, for messages.
-        out: the bundle that is to be made.
+        out: the bundle that is to be made or changed.
         refusals: what is raised for input that cannot be taken, OSError and ValueError apart.
         subject: what is read, for messages about it; empty if they say it themselves.
 

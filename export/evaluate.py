@@ -12,6 +12,7 @@ A source sentence with several references (repeated in a TSV file) is translated
 import argparse
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Unpack
 
@@ -27,7 +28,7 @@ from babelserve.lines import Line
 from babelserve.messages import TranslateOptions
 from babelserve.models import only_target
 from export.heads import measure_heads, report
-from export.texts import read_text
+from export.texts import read_lines
 from model.checkpoint import Checkpoint, load_checkpoint
 from model.command import Parser, parse, printable
 from model.data import read_corpus
@@ -116,10 +117,13 @@ def main() -> None:
     """Entry point; prints JSON. Exit code 2 for wrong arguments or unreadable files, 1 when translating fails."""
     arguments = _parse_arguments()
     try:
-        if arguments.heads:
-            _print_heads(arguments)
-        else:
-            _print_scores(arguments)
+        # What forbids it is said before the work. A failure leaves what the file has.
+        with arguments.output.open("a", encoding="utf-8") if arguments.output else nullcontext() as output:
+            found = (_print_heads if arguments.heads else _print_scores)(arguments)
+            if output is not None:
+                if arguments.output.is_file():
+                    output.truncate(0)
+                output.write(found)
     except (OSError, ValueError) as error:
         for line in str(error).split("\n"):
             _tell(line)
@@ -129,11 +133,11 @@ def main() -> None:
         sys.exit(1)
 
 
-def _print_scores(arguments: argparse.Namespace) -> None:
-    """Translates, prints the scores, and writes the translations if asked to.
+def _print_scores(arguments: argparse.Namespace) -> str:
+    """Translates, prints the scores, and returns the translations, one a line.
 
     Raises:
-        OSError, ValueError: a file cannot be read or written, or does not fit.
+        OSError, ValueError: a file cannot be read, or does not fit.
         TranslationError: the server has not translated.
     """
     source, reference = arguments.source or "", arguments.reference or ""
@@ -145,22 +149,19 @@ def _print_scores(arguments: argparse.Namespace) -> None:
     elif arguments.checkpoint:
         hypotheses = translate_by_checkpoint(arguments.checkpoint, sources, arguments.beam_size)
     else:
-        lines = read_text("--hypotheses", arguments.hypotheses).removesuffix("\n").split("\n")
-        hypotheses = lines[: arguments.limit]
+        hypotheses = read_lines("--hypotheses", arguments.hypotheses)[: arguments.limit]
     if len(hypotheses) != len(pairs):
         raise ValueError(f"{len(hypotheses)} translations for {len(pairs)} sentences")
-    if arguments.output:
-        arguments.output.write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8")
     print(json.dumps(scores(hypotheses, [reference for _, reference in pairs]), indent=2))
+    return "".join(f"{line}\n" for line in hypotheses)
 
 
-def _print_heads(arguments: argparse.Namespace) -> None:
-    """Prints a table of the heads, and writes it as JSON if asked to. Raises OSError and ValueError."""
+def _print_heads(arguments: argparse.Namespace) -> str:
+    """Prints a table of the heads, and returns it as JSON. Raises OSError and ValueError."""
     texts = {path: read_corpus(CorpusConfig(tsv=path), Path()).pairs[: arguments.limit] for path in arguments.heads}
     found = measure_heads(_read_checkpoint(arguments.checkpoint), texts)
     print(report(found))
-    if arguments.output:
-        arguments.output.write_text(f"{json.dumps(found, indent=1)}\n", encoding="utf-8")
+    return f"{json.dumps(found, indent=1)}\n"
 
 
 def _read_checkpoint(path: Path) -> Checkpoint:

@@ -16,6 +16,7 @@ import shtab
 from export.aligner import write_aligner
 from export.alignment import choose_heads, open_heads, translate_own
 from export.confidence import usual_search, with_confidence
+from export.drafts import scratch
 from export.endings import endings
 from export.examples import CHECKED_SENTENCES, encode_examples
 from export.files import EXACT
@@ -23,7 +24,7 @@ from export.id_translator import open_translator
 from export.imports.samples import own_sentences
 from export.probe import probe_model
 from export.subject import DevSet
-from export.texts import read_text
+from export.texts import read_lines
 from model.command import Parser, parse
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.graphs import TRANSFORMER
@@ -44,17 +45,12 @@ def main() -> None:
             raise BundleError(faults)
         bundle = open_bundle(arguments.bundle)
         pair = bundle.manifest.golden_pair
-        sentences = own_sentences(pair.source)
-        if arguments.text is not None:
-            sentences = _read_lines("--text", arguments.text)
-        references: list[str] = []
-        if arguments.reference is not None:
-            references = _read_lines("--reference", arguments.reference)
-            if len(references) != len(sentences):
-                raise ValueError(f"--reference has {len(references)} lines, and there are {len(sentences)} sentences")
+        sentences = own_sentences(pair.source) if arguments.text is None else read_lines("--text", arguments.text)
+        references = None if arguments.reference is None else read_lines("--reference", arguments.reference)
+        sentences, references = _without_empty(sentences, references)
         if not sentences:
             raise ValueError(f"there are no sample sentences in {pair.source}: give some of your own with --text FILE")
-        manifest = write_manifest(bundle, probe_bundle(bundle, pair, sentences, references))
+        manifest = _write(bundle, probe_bundle(bundle, pair, sentences, references))
         masking, alignment = manifest.masking, manifest.alignment
         copied, lost = ", ".join(masking.codes), " ".join(masking.unknown_characters)
         found = f"{bundle.directory}: copies {copied or 'no code'}; does not return {lost or 'nothing untried'}"
@@ -65,15 +61,20 @@ def main() -> None:
             sys.stdout.write(f"confidence: calibration error {manifest.confidence.calibration_error:.3f}\n")
 
 
-def _read_lines(flag: str, path: Path) -> list[str]:
-    """Returns the lines of a file that are not empty. Raises as `read_text`."""
-    return [line for line in read_text(flag, path).splitlines() if line.strip()]
+def _without_empty(sentences: list[str], references: list[str] | None) -> tuple[list[str], list[str]]:
+    """Leaves out the sentences that are empty or whose references are. Raises ValueError for unequal numbers."""
+    if references is None:
+        return [sentence for sentence in sentences if sentence], []
+    if len(references) != len(sentences):
+        raise ValueError(f"--reference has {len(references)} lines, and there are {len(sentences)} sentences")
+    pairs = [pair for pair in zip(sentences, references, strict=True) if all(pair)]
+    return [sentence for sentence, _ in pairs], [reference for _, reference in pairs]
 
 
 def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], references: Sequence[str] = ()) -> Manifest:
-    """Returns a bundle's manifest with what its network can read and how it aligns; adds the aligners to its files.
+    """Returns a bundle's manifest with what its network can read and how it aligns.
 
-    Only a Transformer gets aligners, and a one-pass network gets no confidence either.
+    Only a Transformer can be aligned, and a one-pass network gets no confidence either.
 
     Args:
         bundle: to try.
@@ -109,11 +110,22 @@ def probe_bundle(bundle: Bundle, pair: LanguagePair, sentences: list[str], refer
             return manifest  # the aligner is made of a Transformer's layers
         own = translate_own(translator, manifest, pair, [ids for _, ids in fitting[:CHECKED_SENTENCES]])
         alignment = choose_heads(open_heads(bundle, name, runner), own)
-    variants = {
-        each: write_aligner(bundle.directory / each, variant, alignment.heads)
-        for each, variant in manifest.variants.items()
-    }
-    return dataclasses.replace(manifest, alignment=alignment, variants=variants)
+    return dataclasses.replace(manifest, alignment=alignment)
+
+
+def _write(bundle: Bundle, manifest: Manifest) -> Manifest:
+    """Writes a bundle's manifest, and the aligners that it needs, whole before any is put in its place."""
+    with scratch(bundle.directory, ".probe-") as draft:
+        variants = dict(manifest.variants)
+        if manifest.alignment is not None:
+            for name, variant in manifest.variants.items():
+                (draft / name).mkdir()
+                variants[name] = write_aligner(bundle.directory / name, variant, manifest.alignment.heads, draft / name)
+        manifest = dataclasses.replace(manifest, variants=variants)
+        manifest = write_manifest(dataclasses.replace(bundle, directory=draft), manifest)
+        for path in (*draft.glob("*/*"), draft / MANIFEST_FILE, draft / SEAL_FILE):
+            path.replace(bundle.directory / path.relative_to(draft))
+    return manifest
 
 
 def write_manifest(bundle: Bundle, manifest: Manifest) -> Manifest:

@@ -24,3 +24,12 @@ def read_text(flag: str, path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{flag} {path} is no UTF-8: {error}") from error
+
+
+def read_lines(flag: str, path: Path) -> list[str]:
+    """Returns the lines of a file, empty ones too, without blanks at their ends. Only line feeds separate lines.
+
+    Raises:
+        OSError, ValueError: as `read_text`.
+    """
+    return [line.strip() for line in read_text(flag, path).removesuffix("\n").split("\n")]

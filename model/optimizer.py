@@ -75,7 +75,7 @@ class Optimizer:
 
 
 def learning_rate(training: TrainingConfig, d_model: int, step: int) -> float:
-    """Returns the rate of update `step` (from 1): linear warm-up, inverse square root (section 5.3), cooldown."""
+    """Returns the rate of update `step` in 1..max_steps: warm-up, inverse square root (section 5.3), cooldown."""
     shape = min(1 / math.sqrt(step), step / training.warmup_steps / math.sqrt(training.warmup_steps))
     cooldown = min(1.0, (training.max_steps + 1 - step) / training.cooldown_steps) if training.cooldown_steps else 1.0
     return training.lr_scale / math.sqrt(d_model) * shape * cooldown

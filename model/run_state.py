@@ -35,7 +35,8 @@ def load_run(path: Path, recipe: Recipe) -> dict[str, Any]:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is damaged, or the recipe is not that of the run any more: every difference, one a line.
+        ValueError: it is damaged, the recipe is not that of the run any more (every difference, one a line), or the run
+            has made more updates than the recipe's `max_steps`.
     """
     with opened(path) as file:
         try:
@@ -44,11 +45,15 @@ def load_run(path: Path, recipe: Recipe) -> dict[str, Any]:
             document = torch.load(file, map_location="cpu", weights_only=True)
             before = document.get("recipe", {})  # runs begun by older versions have none
             differences = list(_differences(before, dataclasses.asdict(recipe)))
+            step = int(document.get("progress", {}).get("step", 0))
         except FOREIGN as error:
             raise ValueError(f"{path} is damaged: {first_line(error)}") from error
     if differences:
         advice = f"{path.parent} holds a run of another recipe; take that one, or another --out"
         raise ValueError("\n".join([advice, *(f"{path.parent}: {difference}" for difference in differences)]))
+    if step > (max_steps := recipe.training.max_steps):
+        made = f"{path.parent} holds a run of {step} updates, more than max_steps, {max_steps}"
+        raise ValueError(f"{made}: raise it, or take another --out")
     state: dict[str, Any] = document
     return state
 

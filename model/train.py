@@ -73,7 +73,7 @@ def main() -> None:
         signal.signal(signal.SIGTERM, request_stop)
         with told("babelserve-train", arguments.out, OSError, FloatingPointError, MemoryError), known_memory_errors():
             trainer.run()
-        if trainer.is_finished and not trainer.stop_requested and rank() == 0:
+        if trainer.is_finished and rank() == 0:
             logger.info("next: %s", _export_command(recipe, arguments.data, arguments.out))
 
 

@@ -77,13 +77,13 @@ class Trainer:
         return self.step >= self.recipe.training.max_steps
 
     def run(self) -> None:
-        """Trains until `max_steps` or a stop request, then writes the averaged model.
+        """Trains until `max_steps` or a stop request. A run that has made all its updates gets its averaged model.
 
         Raises OSError if a file cannot be written, FloatingPointError if the loss is not finite. What was saved stays.
         """
         training = self.recipe.training
         progress = Progress(training.max_steps, self.step, is_shown=rank() == 0)
-        with SummaryWriter(str(self.out / "tensorboard"), purge_step=self.step) as writer, progress:
+        with SummaryWriter(str(self.out / "tensorboard"), purge_step=self.step + 1) as writer, progress:
             recent: list[float] = []
             for batches in self._updates():
                 started = time.monotonic()
@@ -108,11 +108,11 @@ class Trainer:
                     self._evaluate_and_save(writer)
                 elif self.step % SAVE_EVERY == 0:
                     self.save_state()
-                if self._is_stopping:
+                if self._is_stopping and not self.is_finished:
                     self.save_state()
                     logger.info("stopped at step %d; the same command goes on from here", self.step)
                     return
-        if rank() == 0:
+        if rank() == 0 and not self._has_final():
             self._write_final()
 
     def update(self, batches: list[Batch]) -> tuple[float, int]:
@@ -194,6 +194,8 @@ class Trainer:
         return True
 
     def _updates(self) -> Iterator[list[Batch]]:
+        if self.is_finished:
+            return
         per_update = self.recipe.training.accumulate * world_size()
         num_processes = spare_cores() if self.device.type == "cuda" else 0
         for batches in epochs_from(self.epoch, self._epoch, num_processes):
@@ -238,6 +240,11 @@ class Trainer:
         if can_draw():
             title = f"{self.recipe.name}: best dev BLEU {self.best_bleu:.2f}"
             draw_curve(self.out / "curve.png", title, self.loss_curve, self.score_curve)
+
+    def _has_final(self) -> bool:
+        """Whether `final.pt` is of the updates that `state.pt` has: a run may end, and go on with more of them."""
+        final = self.out / "final.pt"
+        return final.exists() and final.stat().st_mtime_ns >= (self.out / "state.pt").stat().st_mtime_ns
 
     def _write_final(self) -> None:
         """Writes the average of the last checkpoints, or the best one if that scores higher on the dev set."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from export.examples import LEAST_WITHOUT_REFERENCES
 from export.subject import DevSet
-from export.texts import read_text
+from export.texts import read_lines
 from server.bundle.languages import LanguagePair, Languages
 
 _FOLDER = Path(__file__).with_name("sentences")
@@ -24,8 +24,7 @@ def read_sentences(path: Path) -> list[str]:
         ValueError: it is no UTF-8, too large, or has too few of them.
         OSError: it cannot be read.
     """
-    lines = [line.strip() for line in read_text("--text", path).splitlines()]
-    sentences = [line for line in lines if line]
+    sentences = [line for line in read_lines("--text", path) if line]
     if len(sentences) < LEAST_WITHOUT_REFERENCES:
         raise ValueError(
             f"--text {path} has {len(sentences)} sentences, at least {LEAST_WITHOUT_REFERENCES} are needed"

@@ -106,10 +106,10 @@ class Api:
         return pb.ListGlossariesResponse(glossaries=map(glossary_info, self._translator.glossaries.served))
 
     async def detect_languages(
-        self, message: pb.DetectLanguagesRequest, _: float | None = None
+        self, message: pb.DetectLanguagesRequest, seconds: float | None = None
     ) -> pb.DetectLanguagesResponse:
         """Returns the language of each text. Raises TranslationError."""
-        found = await self._translator.detect(message.contents, message.mime_type, caller.get())
+        found = await self._translator.detect(message.contents, message.mime_type, caller.get(), seconds)
         return pb.DetectLanguagesResponse(detections=map(detection_message, found))
 
 

@@ -14,7 +14,8 @@ MAX_FAULTS = 3  # of a table, that are named
 # Unicode's own compatibility forms, of which one has 33 bytes. With twice as many, a text that a request may have could
 # take 256 MB.
 _MAX_WRITTEN_BYTES = 64
-# Of a piece of a table. Half would still do for words, and twice as many let a translation of 8192 tokens have 64 MB.
+# Of a piece of a model or a table. Half would still do for words, and twice as many let a translation of 8192 tokens
+# have 64 MB.
 _MAX_PIECE_CHARACTERS = 1000
 _SPACE = "\u2581"  # as pieces have it
 
@@ -116,7 +117,11 @@ def read_table(name: str, data: bytes, faults: list[str]) -> tuple[str, ...]:
 
 
 def open_model(model: bytes) -> SentencePieceProcessor:
-    """Opens a SentencePiece model. Raises ValueError: it is none, or writes too much in place of a character."""
+    """Opens a SentencePiece model.
+
+    Raises:
+        ValueError: it is none, writes too much in place of a character, or has a piece that is too long.
+    """
     processor = SentencePieceProcessor()
     try:
         processor.LoadFromSerializedProto(model)
@@ -129,6 +134,8 @@ def open_model(model: bytes) -> SentencePieceProcessor:
         written += rules[4 + int.from_bytes(rules[:4], "little") :].split(b"\0")
     if (longest := max(map(len, written))) > _MAX_WRITTEN_BYTES:
         raise ValueError(f"writes {longest} bytes in place of a character, at most {_MAX_WRITTEN_BYTES} are taken")
+    if (longest := max((len(each.piece) for each in proto.pieces), default=0)) > _MAX_PIECE_CHARACTERS:
+        raise ValueError(f"has a piece of {longest} characters, at most {_MAX_PIECE_CHARACTERS} are read")
     return processor
 
 

@@ -3,12 +3,13 @@
 import asyncio
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import IO
 
 from babelserve.v1 import translation_pb2 as pb
 from server.documents.formats import extension_of, plain_name
-from server.documents.job import Job, State, run
+from server.documents.job import Job, run
 from server.documents.parsing import Parser
 from server.errors import Code, InvalidRequest, Overloaded, TranslationError
 from server.fronts.backend import Backend, Caller
@@ -125,8 +126,9 @@ class Documents:
         return job
 
     def forget(self, job: Job) -> None:
-        """Ends a document's work, if it is not at its end, and forgets it."""
+        """Ends a document's work, if it is not at its end, and forgets it. Callers that wait for it get a failure."""
         self._jobs.pop(job.identity, None)
+        job.give_up()
         task = self._tasks.pop(job, None)
         if task is not None:
             task.cancel()  # `_end` closes the files then
@@ -146,24 +148,32 @@ class Documents:
         if job.identity not in self._jobs:
             job.close()
             return
+        self._jobs[job.identity] = self._jobs.pop(job.identity)  # results stand in the order of their ends
         asyncio.get_running_loop().call_later(self._limits.seconds, self.forget, job)
 
     def _make_room(self, owner: str, num_bytes: int) -> None:
-        """Forgets results of an owner that has too many documents. Raises Overloaded if none of them has ended."""
-        own = [job for job in self._jobs.values() if job.owner == owner]
-        ended = [job for job in own if job.state in (State.DONE, State.ERROR)]
-        if len(own) >= self._limits.of_owner:
+        """Forgets as many results of an owner as a new document needs. Raises Overloaded alone if all are too few."""
+        kept = list(self._jobs.values())
+        ended = [job for job in kept if job.owner == owner and job.ended.is_set()]
+        forgotten: list[Job] = []
+        while why := self._why_full(kept, owner, num_bytes):
             if not ended:
-                raise Overloaded(f"{len(own)} documents of this caller are under way", "memory", 5.0)
-            self.forget(ended.pop(0))
-        if len(self._jobs) >= self._limits.in_all:
-            if not ended:
-                raise Overloaded(f"the server keeps {len(self._jobs)} documents", "memory", 5.0)
-            self.forget(ended.pop(0))
-        while sum(each.num_bytes for each in self._jobs.values()) + num_bytes > self._limits.num_bytes:
-            if not ended:
-                raise Overloaded(f"documents hold {self._limits.num_bytes >> 20} MiB", "memory", 5.0)
-            self.forget(ended.pop(0))
+                raise Overloaded(why, "memory", 5.0)
+            forgotten.append(ended.pop(0))
+            kept.remove(forgotten[-1])
+        for job in forgotten:
+            self.forget(job)
+
+    def _why_full(self, kept: Sequence[Job], owner: str, num_bytes: int) -> str:
+        """Returns why another document has no place beside those that are kept; "" if it has."""
+        num_own = sum(job.owner == owner for job in kept)
+        if num_own >= self._limits.of_owner:
+            return f"{num_own} documents of this caller are under way"
+        if len(kept) >= self._limits.in_all:
+            return f"the server keeps {len(kept)} documents"
+        if sum(job.num_bytes for job in kept) + num_bytes > self._limits.num_bytes:
+            return f"documents hold {self._limits.num_bytes >> 20} MiB"
+        return ""
 
 
 def _fill(file: IO[bytes], data: bytes) -> None:

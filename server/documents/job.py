@@ -1,13 +1,16 @@
 """One document on its way: read, translated as a bulk call, written."""
 
 import asyncio
+import contextlib
 import enum
 import logging
 import math
+import os
 import secrets
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import IO
+from typing import IO, TypeVar
 
 from google.rpc.code_pb2 import Code as StatusNumber
 
@@ -15,7 +18,15 @@ from babelserve.v1 import translation_pb2 as pb
 from server.bundle.codes import CodeTable
 from server.documents.formats import FORMATS
 from server.documents.parsing import BadDocument, Parsed, Parser
-from server.errors import Code, DeadlineExceeded, InvalidRequest, Overloaded, PreconditionFailed, TranslationError
+from server.errors import (
+    Code,
+    DeadlineExceeded,
+    InvalidRequest,
+    NotServing,
+    Overloaded,
+    PreconditionFailed,
+    TranslationError,
+)
 from server.fronts.backend import Backend, Caller
 from server.fronts.front import raise_failure
 
@@ -27,7 +38,13 @@ _SECONDS = (
 # Of the target's language being the document's own. Less, and short documents of a few names are refused. More, and
 # what is in the target language already is translated again. Of one word, "Berlin" has 0.73, "Protonenstrahl" 0.80.
 _SURE = 0.75
+# Seconds before a call that no server has answered is sent again: a minute in all, as a server that is stopped keeps
+# its port for up to 49 s. Half, and a server that starts anew is given up. Twice, and a document waits long for a
+# server that does not come back.
+_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 16.0, 16.0)
 _MOST_DETECTED = 4000  # characters whose language stands for the document's
+
+_T = TypeVar("_T")
 
 
 class State(enum.Enum):
@@ -62,17 +79,19 @@ class Job:
         caller: who has sent it.
         name: of the file, plain.
         extension: a key of `FORMATS`.
-        source: the file, open; None once it is not needed any more.
+        source: the file, open until the document's end.
         num_bytes: of the file, and then of the result.
         options: what all texts ask for; source and target are codes or "".
         identity: 32 hexadecimal digits that nobody can guess.
         key: 64 more.
         state: how far it is.
-        num_texts, num_done, num_failed: texts in all, finished, and left as they were because they failed.
+        num_texts, num_done, num_failed: texts in all, finished, and left as they were because they failed or their
+            translations did not fit.
         num_characters: of all texts.
-        result: the translated file, open; None unless the state is DONE.
+        result: the translated file, open while the document is kept; None before its end, or if it has failed.
         failure: what has ended it; None unless the state is ERROR.
-        changed: is set at its end.
+        started: seconds, by `time.monotonic`.
+        ended: is set at its end.
     """
 
     owner: str
@@ -112,13 +131,18 @@ class Job:
         except TimeoutError:
             return
 
-    def read_result(self) -> bytes:
-        """Returns the translated file. Raises DocumentFailed if there is none."""
+    def open_result(self) -> IO[bytes]:
+        """Returns the translated file, open once more, at any place. Raises DocumentFailed if there is none."""
         if self.failure is not None:
             raise self.failure.with_traceback(None)
         assert self.result is not None, "it has ended"
-        self.result.seek(0)
-        return self.result.read()
+        return os.fdopen(os.dup(self.result.fileno()), "rb", buffering=0)
+
+    def give_up(self) -> None:
+        """Ends it with a failure: nobody is given its result any more, not even one that is there."""
+        self.state = State.ERROR
+        self.failure = self.failure or DocumentFailed(NotServing("the document was given up"))
+        self.ended.set()
 
     def close(self) -> None:
         """Forgets its files."""
@@ -158,7 +182,9 @@ async def _run(job: Job, backend: Backend, parser: Parser) -> None:
     job.state, job.num_texts = State.TRANSLATING, len(parsed.texts)
     job.num_characters = sum(map(len, parsed.texts))
     translations = await _translate(job, backend, parsed) if parsed.texts else []
-    job.result = await parser.write(format_name, job.source, translations, job.options.target_language_code)
+    target = job.options.target_language_code
+    job.result, num_unfit = await parser.write(format_name, job.source, translations, target)
+    job.num_failed += num_unfit
     job.num_bytes = job.result.seek(0, 2)
 
 
@@ -185,17 +211,40 @@ async def _translate(job: Job, backend: Backend, parsed: Parsed) -> list[str | N
         else:
             found[index] = translation.text
 
-    while missing:
-        try:
+    async def translate_missing() -> None:
+        missing[:] = [index for index in missing if not is_done[index]]
+        if missing:
             await backend.translate_bulk(options, [parsed.texts[index] for index in missing], job.caller, take)
-            break
-        except Overloaded as error:  # before the first text, because later ones wait within the call
-            await asyncio.sleep(error.retry_after_seconds)
+
+    await _answer(job, backend, translate_missing)
     if job.num_failed == len(parsed.texts):
         failure = TranslationError(status.message)
         failure.code = Code[StatusNumber.Name(status.code)]
         raise failure
     return found
+
+
+async def _answer(job: Job, backend: Backend, ask: Callable[[], Awaitable[_T]]) -> _T:
+    """Returns the answer to a call. It asks again while the server refuses the call, or for a minute without a server.
+
+    The minute begins anew with each text that is done.
+    """
+    pauses, num_done = iter(_PAUSES), job.num_done
+    while True:
+        try:
+            return await ask()
+        except Overloaded as error:
+            pauses = iter(_PAUSES)
+            await asyncio.sleep(error.retry_after_seconds)
+        except NotServing:
+            with contextlib.suppress(Overloaded):
+                await backend.identify(job.caller)  # raises NotServing if it is this process that shuts down
+            if job.num_done > num_done:
+                pauses, num_done = iter(_PAUSES), job.num_done
+            pause = next(pauses, None)
+            if pause is None:
+                raise
+            await asyncio.sleep(pause)
 
 
 async def _detected(job: Job, backend: Backend, parsed: Parsed) -> str:
@@ -210,10 +259,13 @@ async def _detected(job: Job, backend: Backend, parsed: Parsed) -> str:
         first.append(text)
     asked = pb.DetectLanguagesRequest(contents=["\n".join(first)], mime_type=parsed.mime_type)
     try:
-        (found,) = (await backend.detect_languages(asked, job.caller)).detections
+        answer = await _answer(job, backend, lambda: backend.detect_languages(asked, job.caller))
     except PreconditionFailed:  # nothing detects here, so the target decides, as for any text
         return ""
+    (found,) = answer.detections
     raise_failure([found])
+    if not found.confidence:  # nothing was detected, and the language is the first one that is served
+        return ""
     if CodeTable([found.language_code]).find(job.options.target_language_code) is None:
         return found.language_code
     if found.confidence < _SURE:

@@ -69,8 +69,10 @@ class Parser:
 
     async def write(
         self, format_name: str, source: IO[bytes], translations: Sequence[str | None], target: str
-    ) -> IO[bytes]:
-        """Returns an open file without a name: the document with its translations.
+    ) -> tuple[IO[bytes], int]:
+        """Returns an open file without a name, the document with its translations, and how many of these did not fit.
+
+        A translation does not fit if its tags are not those of the text, which then stays as it is.
 
         Args:
             format_name: as it was read.
@@ -85,13 +87,17 @@ class Parser:
         try:
             with tempfile.TemporaryFile() as given:
                 await asyncio.to_thread(_dump, translations, given)
-                await self._run("write", [format_name, source.fileno(), output.fileno(), given.fileno(), target])
+                files = [source.fileno(), output.fileno(), given.fileno()]
+                num_unfit = await self._run("write", [format_name, *files, target])
+            if num_unfit not in range(len(translations) - translations.count(None) + 1):
+                raise BadDocument("makes its reader fail")
         except BaseException:
             output.close()
             raise
-        return output
+        return output, num_unfit
 
-    async def _run(self, function: str, arguments: Sequence[str | int]) -> None:
+    async def _run(self, function: str, arguments: Sequence[str | int]) -> Any:
+        """Returns how many translations did not fit, as the child says. Raises BadDocument and NotServing."""
         async with self._room:
             files = [each for each in arguments if isinstance(each, int)]
             try:
@@ -101,11 +107,13 @@ class Parser:
         if ended.is_late:
             raise BadDocument(f"takes more than {self._bounds.seconds:.0f} s to read")
         try:
-            fault = json.loads(ended.output)["fault"]
+            said = json.loads(ended.output)
+            fault, num_unfit = said["fault"], said["num_unfit"]
         except (ValueError, KeyError, TypeError):
             raise BadDocument(f"makes its reader fail, which {ended.how}") from None
         if fault is not None:
             raise BadDocument(str(fault)[:500])
+        return num_unfit
 
 
 def _loaded(file: IO[bytes]) -> dict[str, Any]:

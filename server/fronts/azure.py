@@ -13,6 +13,7 @@ from server.errors import Code, InvalidRequest, TranslationError
 from server.fronts.front import BodyTooLong, BodyTooSlow, Front, NotOffered, check_text, raise_failure
 from server.fronts.languages import directions, is_right_to_left, names_of, standard_code
 from server.telemetry.metrics import AZURE
+from server.translation.rules import MAX_TEXTS
 
 V3, V2026 = VERSIONS = ("3.0", "2026-06-06")
 _SCOPES = {V3: ("translation", "transliteration", "dictionary"), V2026: ("translation", "transliteration", "models")}
@@ -101,6 +102,8 @@ def read_items(value: Any, name: str = "body") -> list[dict[str, Any]]:
     """Returns the elements of a list of objects, with their names in lower case. Raises WrongRequest."""
     if not isinstance(value, list) or not value:
         raise WrongRequest(WRONG, name, "must be a list of at least one object")
+    if len(value) > MAX_TEXTS:  # before they are copied for each target
+        raise WrongRequest(TOO_LONG, name, f"must be a list of at most {MAX_TEXTS} objects, not {len(value)}")
     for index, each in enumerate(value):
         if not isinstance(each, dict):
             raise WrongRequest(WRONG, f"{name}[{index}]", "must be an object")

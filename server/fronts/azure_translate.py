@@ -136,14 +136,15 @@ def without_what_is_missing(part: Part, key: Key, error: TranslationError) -> Pa
 
     Azure leaves alignment out where it has none, and uses another model where the caller allows it.
     """
+    has_no_links = isinstance(error, InvalidRequest) and error.field == "output.include_alignment"
+    if not has_no_links and not (isinstance(error, ModelNotFound) and key.may_use_another and part.message.model):
+        return None
     message = pb.TranslateRequest()
     message.CopyFrom(part.message)
-    if isinstance(error, InvalidRequest) and error.field == "output.include_alignment":
+    if has_no_links:
         message.output.include_alignment = False
-    elif isinstance(error, ModelNotFound) and key.may_use_another and message.model:
-        message.model = ""
     else:
-        return None
+        message.model = ""
     return Part(message, part.rows)
 
 

@@ -7,7 +7,7 @@ glossaries; version 2 sees those with one dictionary alone, as DeepL has it.
 import csv
 import io
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,9 +18,10 @@ from server.fronts.front import check_text
 
 Pairs = Collection[tuple[str, str]]
 
-# Lines of entries that are read. Half, and term banks do not fit; twice that, and reading them keeps the event loop for
+# Lines of entries of a request. Half, and term banks do not fit; twice that, and reading them keeps the event loop for
 # 0.2 s.
 _MOST_LINES = 50_000
+_NAMES = ("source_lang", "target_lang", "entries", "entries_format")  # fields of a dictionary
 _FORM_FIELD = re.compile(r"dictionaries\[(\d{1,4})\](?:\.(\w{1,32})|\[(\w{1,32})\])", re.ASCII)
 _WRONG_ENTRIES = "Invalid glossary entries provided"
 _TERM_FAULT = re.compile(r"glossary\.dictionaries\[(\d+)\]\.terms\[(\d+)\](?:\.(source|target))?")
@@ -36,8 +37,7 @@ def read_id(identity: str) -> str:
 def read_v2(fields: Fields, pairs: Pairs) -> pb.KeptGlossary:
     """Returns the glossary that a request of version 2 wants to be kept. Raises InvalidRequest."""
     title = required(fields, "name")
-    one = {name: optional(fields, name) for name in ("source_lang", "target_lang", "entries", "entries_format")}
-    return pb.KeptGlossary(title=title, dictionaries=[_read_dictionary(one, pairs)])
+    return pb.KeptGlossary(title=title, dictionaries=[read_dictionary(fields, pairs)])
 
 
 def read_v3(fields: Fields, pairs: Pairs) -> pb.KeptGlossary:
@@ -50,28 +50,24 @@ def read_v3(fields: Fields, pairs: Pairs) -> pb.KeptGlossary:
 
 
 def read_dictionaries(fields: Fields, pairs: Pairs) -> list[pb.Dictionary]:
-    """Returns the dictionaries of a request, of JSON or of a form. Raises InvalidRequest."""
+    """Returns the dictionaries of a request, of JSON or of a form, each of another direction. Raises InvalidRequest."""
     given: list[Any] = []
     for value in fields.get("dictionaries", ()):
         given += value if isinstance(value, list) else [value]
     given += _of_form(fields)
-    found = []
+    texts = []
     for index, each in enumerate(given):
         if not isinstance(each, Mapping):
             raise InvalidRequest(f"dictionaries[{index}]", "must be an object")
-        texts = {
-            name: check_text(f"dictionaries[{index}].{name}", each[name])
-            for name in ("source_lang", "target_lang", "entries", "entries_format")
-            if each.get(name) is not None
-        }
-        found.append(_read_dictionary(texts, pairs))
-    return found
+        names = [name for name in _NAMES if each.get(name) is not None]
+        texts.append({name: check_text(f"dictionaries[{index}].{name}", each[name]) for name in names})
+    return _read_all(texts, pairs)
 
 
 def read_dictionary(fields: Fields, pairs: Pairs) -> pb.Dictionary:
     """Returns the dictionary that a request has as its own fields. Raises InvalidRequest."""
-    names = ("source_lang", "target_lang", "entries", "entries_format")
-    return _read_dictionary({name: optional(fields, name) for name in names}, pairs)
+    (only,) = _read_all([{name: optional(fields, name) for name in _NAMES}], pairs)
+    return only
 
 
 def read_pair(fields: Fields) -> tuple[str, str]:
@@ -84,8 +80,9 @@ def merged(kept: pb.KeptGlossary, title: str, dictionaries: Iterable[pb.Dictiona
     changed = pb.KeptGlossary()
     changed.CopyFrom(kept)
     changed.title = title or kept.title
+    found = {_pair(own): own for own in changed.dictionaries}
     for each in dictionaries:
-        old = next((own for own in changed.dictionaries if _pair(own) == _pair(each)), None)
+        old = found.get(_pair(each))
         if old is None:
             changed.dictionaries.append(each)
             continue
@@ -184,6 +181,19 @@ def refusal(error: InvalidRequest) -> InvalidRequest:
     return refused
 
 
+def _read_all(given: Sequence[Mapping[str, str]], pairs: Pairs) -> list[pb.Dictionary]:
+    entries = [each.get("entries", "") for each in given]
+    if sum(each.count("\n") + each.count("\r") for each in entries) > _MOST_LINES:
+        raise Refused("entries", _WRONG_ENTRIES, f"There must be at most {_MOST_LINES} lines")
+    index_of: dict[tuple[str, str], int] = {}
+    found = []
+    for index, each in enumerate(given):
+        found.append(_read_dictionary(each, pairs))
+        if (other := index_of.setdefault(_pair(found[-1]), index)) != index:
+            raise InvalidRequest(f"dictionaries[{index}]", f"has the direction that dictionaries[{other}] has already")
+    return found
+
+
 def _read_dictionary(texts: Mapping[str, str], pairs: Pairs) -> pb.Dictionary:
     pair = base_code(texts.get("source_lang", "")), base_code(texts.get("target_lang", ""))
     if pair not in pairs:
@@ -194,8 +204,6 @@ def _read_dictionary(texts: Mapping[str, str], pairs: Pairs) -> pb.Dictionary:
             raise Refused(name, f"Parameter '{name}' not specified")
     if kind not in ("tsv", "csv"):
         raise not_supported("entries_format")
-    if entries.count("\n") + entries.count("\r") > _MOST_LINES:
-        raise Refused("entries", _WRONG_ENTRIES, f"There must be at most {_MOST_LINES} lines")
     dictionary = pb.Dictionary(source_language_code=pair[0], target_language_code=pair[1])
     first_of: dict[str, int] = {}
     for index, source, target in _rows_of_csv(entries, pair) if kind == "csv" else _rows_of_tsv(entries):

@@ -24,10 +24,6 @@ from server.translation.calls import Call, Calls, let_in
 from server.translation.memory import MemoryBudget, answer_need
 
 _COPIES = 4  # of a message: parsed, as bytes here and in gRPC, and the body that it came in
-# Seconds before the texts that a server has left are sent again: a minute in all, as a server that is stopped keeps its
-# port for up to 49 s. Half, and a server that starts anew is given up. Twice, and a document waits long for a server
-# that does not come back.
-_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 16.0, 16.0)
 
 _T = TypeVar("_T")
 
@@ -78,31 +74,22 @@ class Remote:
         caller: Caller,
         take: Callable[[int, pb.Translation], None],
     ) -> None:
-        """See `Backend`. When a server ends, the texts that it has not answered go to another one."""
-        left = dict(enumerate(texts))
+        """See `Backend`."""
 
         async def parts() -> AsyncIterator[pb.TranslateBulkRequest]:
             yield pb.TranslateBulkRequest(options=options)
-            for index, text in list(left.items()):
+            for index, text in enumerate(texts):
                 yield pb.TranslateBulkRequest(text=pb.BulkText(id=index, content=text))
 
         async def answer(**of_call: Any) -> None:
             call = self._upstream.translation.TranslateBulk(parts(), **of_call)
             try:
                 async for response in call:
-                    del left[response.id]
                     take(response.id, response.translation)
             finally:
                 call.cancel()
 
-        for pause in (*_PAUSES, None):
-            try:
-                await self._run("TranslateBulk", options, caller, answer, is_endless=True)
-                return
-            except NotServing:
-                if pause is None or not self._is_welcome():
-                    raise
-                await asyncio.sleep(pause)
+        await self._run("TranslateBulk", options, caller, answer, is_endless=True)
 
     async def identify(self, caller: Caller) -> str:
         """See `Backend`. Keys are told apart, not the tenants that have them, which the server alone knows.

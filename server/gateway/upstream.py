@@ -21,8 +21,9 @@ from server.rpc.intake import MAX_MESSAGE_BYTES
 logger = logging.getLogger(__name__)
 
 SERVICE = "babelserve.v1.TranslationService"
-_AGAIN_SECONDS = 1.0  # from a lost watch to the next. Half, and many gateways call a server that starts twice as often.
-# Twice, and the gateway is out of service for longer than its server.
+# From the begin of a watch to that of the next, and for the first answer of each. Half, and many gateways call a server
+# that starts twice as often. Twice, and the gateway is out of service for longer than its server.
+_AGAIN_SECONDS = 1.0
 _LONGEST_SECONDS = 3600.0  # of a call, such as the texts of a document
 # By another replica, where the first has ended: translating twice does no harm. What is kept is not in this service,
 # and a refusal (RESOURCE_EXHAUSTED) is left to the gateway's callers, whom the server tells when to come back.
@@ -104,19 +105,26 @@ class Upstream:
         self.store: Any = GlossaryStoreStub(self._channel)
 
     async def watch(self) -> None:
-        """Follows the server's health, for ever. Where it cannot, it says why once, and tries again."""
-        told = ""
+        """Follows the server's health, for ever. Where it cannot, it says why once, and tries again.
+
+        A server ends each connection at some age. So what a watch has said holds until the next one says something
+        else, fails, or says nothing for a second.
+        """
+        told, loop = "", asyncio.get_running_loop()
         while True:
-            reason, channel = "the server ended its answer", self._channel
+            has_answered, channel, next_begin = False, self._channel, loop.time() + _AGAIN_SECONDS
             stub: Any = HealthStub(channel)
-            self._watch = stub.Watch(HealthCheckRequest(service=SERVICE), wait_for_ready=True)
+            # The first one that fails says why; the next ones wait for a server.
+            self._watch = stub.Watch(HealthCheckRequest(service=SERVICE), wait_for_ready=bool(told))
+            reason = "the server ended its answer"
             try:
-                async for answer in self._watch:
-                    is_serving = answer.status == HealthCheckResponse.SERVING
-                    if is_serving and not self.is_serving:
-                        self.asks_for_key = await self._asks_for_key()
-                    self.is_serving = is_serving
-                    told = ""
+                async with asyncio.timeout_at(next_begin) as patience:
+                    async for answer in self._watch:
+                        patience.reschedule(None)
+                        has_answered, told = True, ""
+                        await self._take(answer)
+            except TimeoutError:
+                reason = told or f"no answer within {_AGAIN_SECONDS:g} s"
             except grpc.aio.AioRpcError as error:
                 reason = f"{error.code().name}: {error.details()}"
             except asyncio.CancelledError:
@@ -124,11 +132,19 @@ class Upstream:
                     raise
             if channel is not self._channel:  # what the old one has said holds until the new one says otherwise
                 continue
-            self.is_serving = False
-            if reason != told:
-                logger.warning("the server's health cannot be followed: %s", reason)
+            if not has_answered:
+                self.is_serving = False
+                if reason != told:
+                    logger.warning("the server's health cannot be followed: %s", reason)
                 told = reason
-            await asyncio.sleep(_AGAIN_SECONDS)
+            await asyncio.sleep(next_begin - loop.time())
+
+    async def _take(self, answer: HealthCheckResponse) -> None:
+        """Takes what the server says of its health. It says something at the begin of a watch, and at each change."""
+        is_serving = answer.status == HealthCheckResponse.SERVING
+        if is_serving:
+            self.asks_for_key = await self._asks_for_key()
+        self.is_serving = is_serving
 
     async def _asks_for_key(self) -> bool:
         try:

@@ -17,6 +17,10 @@ from server.text.inflection import inflected
 from server.text.term_table import LETTER, MAX_FORMS, Term, TermTable, normal, phrase_fault, word_pattern, words_of
 
 MAX_TERMS = 1000  # of a request: half, and lists of a product do not fit; twice that, and reading them takes 10 ms
+MAX_WORDS = 20_000  # of its sources: half, and 1000 names of laws do not fit; twice that, and long ones take 16 MiB
+# Characters of a glossary that is kept after the call. Half, and 1000 terms of two words do not fit; twice that, and 16
+# glossaries of single letters take 0.2 GiB.
+_MOST_KEPT = 1 << 15
 MAX_NAMES = 16  # half, and a product with departments does not fit; twice that, and each word is looked up in them all
 MAX_OF_SENTENCE = 16  # that the search is given; twice that, and each step of the sentence takes as long as of four
 
@@ -58,7 +62,8 @@ class Glossary:
     Where several have a source, its own terms win, then the glossary that is named first.
 
     Args:
-        terms: at most `MAX_TERMS`, with forms of 1 to `MAX_CHARACTERS` characters, at most `MAX_FORMS` a side.
+        terms: at most `MAX_TERMS`, with forms of 1 to `MAX_CHARACTERS` characters, at most `MAX_FORMS` a side, and
+            `MAX_WORDS` words in all sources.
         ignore_case: whether "Printer" is "printer" anywhere, and not at the beginning of a sentence alone.
         names: of the server's glossaries, at most `MAX_NAMES`.
 
@@ -76,6 +81,7 @@ class Glossary:
             raise InvalidRequest("glossary.terms", f"must be at most {MAX_TERMS}, not {len(terms)}")
         if len(names) > MAX_NAMES:
             raise InvalidRequest("glossary.names", f"must be at most {MAX_NAMES}, not {len(names)}")
+        self._own = TermTable()
         self._ignores_case = ignore_case
         self.names = tuple(dict.fromkeys(names))
         self.named: tuple[NamedGlossary, ...] = ()
@@ -89,7 +95,10 @@ class Glossary:
                 if (other := first_of.setdefault(words, index)) != index:
                     message = f"has a source that glossary.terms[{other}] has already"
                     raise InvalidRequest(f"glossary.terms[{index}]", message)
-        self._own = TermTable(terms)
+            self._own.add(term)
+            if self._own.num_words > MAX_WORDS:
+                message = f"makes {self._own.num_words} words of all sources; a request has room for {MAX_WORDS}"
+                raise InvalidRequest(f"glossary.terms[{index}]", message)
 
     def with_named(self, named: Sequence[NamedGlossary]) -> "Glossary":
         """Returns these terms with those of the server's glossaries after them."""
@@ -166,10 +175,17 @@ def _check(field: str, term: Term) -> None:
                 raise InvalidRequest(place, fault)
 
 
-@functools.lru_cache(maxsize=64)
 def compile_glossary(terms: tuple[Term, ...], ignore_case: bool, names: tuple[str, ...] = ()) -> Glossary | None:
-    """Returns a request's glossary compiled, those of the last callers at once; None without terms and names."""
+    """Returns a request's glossary compiled, small ones of the last callers at once; None without terms and names."""
+    num_characters = sum(len(form) for term in terms for form in (*term.sources, *term.targets))
+    return (_compile if num_characters > _MOST_KEPT else _compile_once)(terms, ignore_case, names)
+
+
+def _compile(terms: tuple[Term, ...], ignore_case: bool, names: tuple[str, ...]) -> Glossary | None:
     return Glossary(terms, ignore_case=ignore_case, names=names) if terms or names else None
+
+
+_compile_once = functools.lru_cache(maxsize=16)(_compile)
 
 
 @dataclass(frozen=True, slots=True)

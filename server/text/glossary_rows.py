@@ -88,17 +88,17 @@ def _rows(content: bytes, *, is_csv: bool) -> Iterator[tuple[int, list[str]]]:
     delimiter = "" if is_csv else "\t"
     for line, text in _lines(content):
         if not delimiter:
-            delimiter = ";" if len(_cells(line, text, ";")) > 1 else ","
+            delimiter = ";" if len(_cells(line, text, ";", is_strict=False)) > 1 else ","
         cells = [cell.strip() for cell in _cells(line, text, delimiter)]
         if any(cells):
             yield line, cells
 
 
-def _cells(line: int, text: str, delimiter: str) -> list[str]:
+def _cells(line: int, text: str, delimiter: str, *, is_strict: bool = True) -> list[str]:
     if delimiter == "\t":
         return text.split("\t")
     try:
-        return next(csv.reader([text], delimiter=delimiter, skipinitialspace=True, strict=True))
+        return next(csv.reader([text], delimiter=delimiter, skipinitialspace=True, strict=is_strict))
     except csv.Error:
         message = f"line {line}: a cell that begins with a quote must end with one, on the same line"
         raise MalformedGlossary(f"{message}; quotes within must be doubled") from None

@@ -88,7 +88,7 @@ class _Reader:
 
     def entries(self) -> Entries:
         """Returns what was read. Raises MalformedGlossary if that is nothing."""
-        if len(self._languages) < 2 and not self._targets:
+        if len(self._languages) < 2:
             raise MalformedGlossary(f"must have terms in two languages, {HINT}")
         return collected(self._languages, self._targets)
 

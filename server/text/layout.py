@@ -30,7 +30,7 @@ _KEPT_LINE = re.compile(
     r"(?:`{3,}+[^`]*+|~{3,}+\s?[\w+#.-]*+"  # a fence
     r"|(?:\d++:)?\d\d:\d\d[.,]\d{3}\s*+-->.*+|WEBVTT)"  # of subtitles
 )
-_CODE_FENCE = re.compile(r"^[ \t]*+(?P<fence>`{3,}+|~{3,}+)(?P<info>[^`\r\n]*+)\r?$", re.MULTILINE)
+_CODE_FENCE = re.compile(r"^(?P<indent>[ \t]*+)(?P<fence>`{3,}+|~{3,}+)(?P<info>[^`\r\n]*+)\r?$", re.MULTILINE)
 
 
 class Syntax(str):
@@ -49,14 +49,19 @@ def part_code(text: str) -> Iterator[str]:
     """Yields what joins to a text: code between fences, with these, and the rest. Takes time linear in the text.
 
     A fence is a line of backticks, or one of tildes that names its language: other lines of tildes are rules and
-    underlines. A fence that no other one closes begins no code.
+    underlines. One that stands four columns further right than the first is code within. A fence that no other one
+    closes begins no code.
     """
     end = 0
     opening = None
     for fence in _CODE_FENCE.finditer(text):
         if opening is None:
             opening = fence if fence["fence"][0] == "`" or fence["info"].strip() else None
-        elif fence["fence"].startswith(opening["fence"]) and not fence["info"].strip():
+        elif (
+            fence["fence"].startswith(opening["fence"])
+            and not fence["info"].strip()
+            and len(fence["indent"].expandtabs(4)) < len(opening["indent"].expandtabs(4)) + 4
+        ):
             yield text[end : opening.start()]
             yield Syntax(text[opening.start() : fence.end()])
             end, opening = fence.end(), None

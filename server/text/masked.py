@@ -191,12 +191,14 @@ class Masked:
         text = self._with_found(translation, pattern)
         limit = len(text) + 1
         lost = [part for part in self.parts if part.carrier not in found]
-        if len(lost) == 2 and (inside := self._inside(*lost)) and text.count(inside) == 1:
+        whole = [self._as_set(part) for part in self.parts if part.carrier in found]
+        inside = self._inside(*lost) if len(lost) == 2 else ""
+        if inside and text.count(inside) == 1 and not any(inside in each for each in whole):
             return text.replace(inside, f"{lost[0].text}{inside}{lost[1].text}")
-        for part in reversed(self.parts):  # so that those of one place keep their order
-            if part.carrier not in found:
-                text, place = _insert(text, part, limit)
-                limit = len(text) + 1 if part.is_word else place
+        for part in reversed(lost):  # so that those of one place keep their order
+            text, place = _insert(text, part, limit, whole)
+            limit = len(text) + 1 if part.is_word else place
+            whole.append(part.text)
         return text
 
     def _with_found(self, translation: str, pattern: "re.Pattern[str]") -> str:
@@ -213,12 +215,16 @@ class Masked:
             before, behind = self._beside(part)
             if part.touches_left and (before.isalnum() or not pieces[-1][-2:-1].isalnum()):
                 pieces[-1] = pieces[-1].removesuffix(" ")
-            pieces.append(written(part.text) if is_quote(part.text) else clock_time(part.text, self.language))
+            pieces.append(self._as_set(part))
             pieces.append(part.ending)
             is_beside = translation[end : end + 1] == " "
             if part.touches_right and is_beside and (behind.isalnum() or not translation[end + 1 : end + 2].isalnum()):
                 end += 1
         return "".join([*pieces, clean(translation[end:])])
+
+    def _as_set(self, part: Part) -> str:
+        """Returns a part as it is put in its carrier's place."""
+        return written(part.text) if is_quote(part.text) else clock_time(part.text, self.language)
 
     def _set(self, text: str) -> str:
         """Returns a text with the number signs and the typography of its language."""
@@ -272,13 +278,16 @@ class Masked:
         return bool(words) and not words.issubset(map(str.upper, _WORD.findall(self.source)))
 
 
-def _insert(text: str, part: Part, limit: int) -> tuple[str, int]:
-    """Puts a part between two words, about where the source has it.
+def _insert(text: str, part: Part, limit: int, whole: Sequence[str]) -> tuple[str, int]:
+    """Puts a part between two words, about where the source has it, and into none of the parts that are there already.
 
     Returns the text and where the part stands, which is before `limit`, with a word between, if there is room.
     """
     wanted = part.place * len(text)
-    places = [0, *(match.start() for match in _SPACE.finditer(text)), len(text)]
+    solid = text
+    for each in sorted(whole, key=len, reverse=True):
+        solid = solid.replace(each, "x" * len(each))
+    places = [0, *(match.start() for match in _SPACE.finditer(solid)), len(text)]
     before_limit = [each for each in places if each < limit] if not part.is_word else []
     place = min(before_limit or places, key=lambda each: abs(each - wanted))
     before, behind = text[:place].rstrip(), text[place:].lstrip()

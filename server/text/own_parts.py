@@ -16,6 +16,7 @@ MAX_CHARACTERS = 100  # of a text; half of it, and titles of books do not fit; t
 # Of all texts. Half of it, and a hundred names of 40 characters do not fit; twice that, and the event loop stands still
 # for 30 ms while they are compiled.
 MAX_ALL_CHARACTERS = 4000
+_FIELD = "text.keep"  # that errors name
 _NOTHING = re.compile(r"\uffff(?!)")  # a search for one character, which hardly a text has, is quick
 
 Rule = str | tuple[str, str]
@@ -29,30 +30,28 @@ class OwnParts:
         rules: at most 100, each a literal, or an opening and a closing, of 1 to 100 characters that are not all white
             space, and of 4000 characters together. A literal that begins or ends with a letter or a digit begins or
             ends a word, and so does the beginning of an opening. Of two rules with the same opening the last one holds.
-        name: of the field that errors name.
 
     Raises:
         InvalidRequest: there are too many, or one is empty or too long.
     """
 
     rules: Sequence[Rule] = ()
-    name: str = "text.keep"
     _pattern: "re.Pattern[str]" = field(init=False, repr=False, compare=False)
     _closings: dict[str, str] = field(init=False, repr=False, compare=False)  # by their openings
 
     def __post_init__(self) -> None:
         if len(self.rules) > MAX_RULES:
-            raise InvalidRequest(self.name, f"must be at most {MAX_RULES} rules, not {len(self.rules)}")
+            raise InvalidRequest(_FIELD, f"must be at most {MAX_RULES} rules, not {len(self.rules)}")
         for index, rule in enumerate(self.rules):
             texts = {"literal": rule} if isinstance(rule, str) else dict(zip(("opening", "closing"), rule, strict=True))
             for kind, text in texts.items():
                 if not text.strip() or len(text) > MAX_CHARACTERS:
                     message = f"must have 1 to {MAX_CHARACTERS} characters, not all white space, not {len(text)}"
-                    raise InvalidRequest(f"{self.name}[{index}].{kind}", message)
+                    raise InvalidRequest(f"{_FIELD}[{index}].{kind}", message)
         num_characters = sum(len(text) for rule in self.rules for text in ((rule,) if isinstance(rule, str) else rule))
         if num_characters > MAX_ALL_CHARACTERS:
             message = f"must have at most {MAX_ALL_CHARACTERS} characters in all rules, not {num_characters}"
-            raise InvalidRequest(self.name, message)
+            raise InvalidRequest(_FIELD, message)
         closings = dict(rule for rule in self.rules if not isinstance(rule, str))
         ends = {rule: r"(?!\w)" if rule[-1].isalnum() else "" for rule in self.rules if isinstance(rule, str)}
         ends |= dict.fromkeys(closings, "")

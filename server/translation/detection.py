@@ -2,21 +2,21 @@
 
 import asyncio
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from server.bundle.codes import few_of, language_of
-from server.errors import InvalidRequest
+from server.errors import DeadlineExceeded, InvalidRequest
 from server.text.detector import DETECTOR_BYTES, MAX_CHARACTERS, Detector, is_installed
-from server.threads import SPLITTER_NICENESS, be_nice
+from server.text.markup.readers import FIRST_CHARACTERS, TYPES, first_words
+from server.text.splitter import IsOver, Splitter
 from server.translation.memory import MemoryBudget
 
 HINT = "this server detects no languages, which needs py3langid: pip install 'babelserve[detect]'"
 
-_MOST_AT_ONCE = 400  # characters that are detected on the event loop's thread
+_COST = 5  # characters that are split into sentences in the time in which the language of one is detected
 _LEAST_CHARACTERS = 50  # a shorter text counts as this many
-_NUM_THREADS = 4  # so that a request of many texts keeps no other one waiting
 _MOST_NAMED = 4
 
 
@@ -28,45 +28,49 @@ class DetectedLanguage(NamedTuple):
 
 
 class LanguageDetection:
-    """Detects languages. Few characters are detected on the event loop's thread, many on a thread of low priority.
+    """Detects languages. Few characters are detected on the event loop's thread, many on one of the splitter's.
 
     The detector is loaded when a request first needs it. So other servers neither wait for it nor hold it in memory.
 
     Args:
         memory: the memory of requests, which shrinks once the detector is loaded.
+        splitter: does what takes long.
 
     Attributes:
         is_available: whether the extra is installed.
     """
 
-    def __init__(self, memory: MemoryBudget) -> None:
+    def __init__(self, memory: MemoryBudget, splitter: Splitter) -> None:
         self.is_available = is_installed()
         self._memory = memory
-        self._threads = ThreadPoolExecutor(_NUM_THREADS, "detection", functools.partial(be_nice, SPLITTER_NICENESS))
+        self._splitter = splitter
         self._loading: asyncio.Task[Detector] | None = None
 
     async def detect(
-        self, texts: Sequence[str], codes: Sequence[str], words_of: Callable[[str], str] = str
+        self, texts: Sequence[str], codes: Sequence[str], mime_type: str = "", deadline: float = math.inf
     ) -> "list[DetectedLanguage | InvalidRequest | None]":
         """Returns the language of each text, or the error that refuses the text; None for a text without a letter.
 
         Args:
             texts: any texts.
             codes: the codes of the served languages, at least one, as the models have them.
-            words_of: returns the first words of a text, without markup.
+            mime_type: of the texts, of whose markup nothing is looked at.
+            deadline: instant of `time.monotonic`.
 
         Raises:
             InvalidRequest: the detector does not know all of the languages.
+            Overloaded: too much is being split or detected already.
+            DeadlineExceeded: the deadline passed.
         """
         if self._loading is None:
             self._loading = asyncio.create_task(self._load())
         detector = await asyncio.shield(self._loading)
         labels = _labels(detector, tuple(codes))
-        look = functools.partial(_detect_all, detector, texts, words_of, labels)
-        num_characters = sum(max(_LEAST_CHARACTERS, min(len(text), MAX_CHARACTERS)) for text in texts)
-        if num_characters <= _MOST_AT_ONCE:
-            return look()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, look)
+        num_characters = sum(_COST * max(_LEAST_CHARACTERS, min(len(text), MAX_CHARACTERS)) for text in texts)
+        if mime_type in TYPES:
+            num_characters += sum(min(len(text), FIRST_CHARACTERS) for text in texts)
+        look = functools.partial(_detect_all, detector, texts, mime_type, labels)
+        return await self._splitter.work(num_characters, look, deadline)
 
     async def _load(self) -> Detector:
         try:
@@ -103,17 +107,26 @@ def _labels(detector: Detector, codes: tuple[str, ...]) -> Mapping[str, str]:
 
 
 def _detect_all(
-    detector: Detector, texts: Sequence[str], words_of: Callable[[str], str], labels: Mapping[str, str]
+    detector: Detector, texts: Sequence[str], mime_type: str, labels: Mapping[str, str], is_over: IsOver
 ) -> "list[DetectedLanguage | InvalidRequest | None]":
-    return [_detect(detector, f"contents[{index}]", words_of(text), labels) for index, text in enumerate(texts)]
+    def watch(_: int = 0) -> None:
+        if is_over():
+            raise DeadlineExceeded("the time was over before the languages of the texts were detected")
+
+    found = []
+    for index, text in enumerate(texts):
+        watch()
+        found.append(_detect(detector, f"contents[{index}]", first_words(mime_type, text, watch), labels))
+    return found
 
 
 def _detect(
     detector: Detector, field: str, text: str, labels: Mapping[str, str]
 ) -> "DetectedLanguage | InvalidRequest | None":
-    if not any(map(str.isalpha, text[:MAX_CHARACTERS])):
+    first = next((index for index, character in enumerate(text) if character.isalpha()), None)
+    if first is None:
         return None
-    guess = detector.guess(text, labels)
+    guess = detector.guess(text[first : first + MAX_CHARACTERS], labels)
     if guess.other:
         served = ", ".join(sorted(labels.values()))
         found = f"detected language {guess.other} (probability {guess.other_confidence:.2f})"

@@ -56,9 +56,14 @@ async def completions_and_partials(job: Job) -> AsyncIterator[Place | Partial]:
 
 
 def _partials(job: Job, told: dict[Place, str]) -> list[Partial]:
-    """Returns the partial texts that are others than those that were told, and notes them."""
+    """Returns the partial texts that are others than those that were told, and notes them.
+
+    Texts over a pivot have none, though an engine that another text's only leg has may be running their sentences.
+    """
     partials = []
-    growing = dict(itertools.islice((job.growing or {}).items(), _MOST_SENTENCES))
+    parts = (job.growing or {}).items()
+    direct = (pair for pair in parts if len(job.answers[pair[1].place.text].legs) == 1)
+    growing = dict(itertools.islice(direct, _MOST_SENTENCES))
     engines = {id(legs[0].model.engine): legs[0].model.engine for legs in job.routes if len(legs) == 1}
     found = [pair for engine in engines.values() for pair in engine.ids_so_far(growing).items()]
     for part, ids in ((growing[future], ids) for future, ids in found):

@@ -10,6 +10,7 @@ one source for it and is one that the operator has put first. "auto" detects whe
 """
 
 import functools
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,7 +19,6 @@ from server.bundle.codes import few_of
 from server.bundle.languages import LanguagePair
 from server.bundle.manifest import Manifest
 from server.errors import InvalidRequest, ModelNotFound
-from server.text.markup.readers import first_words
 from server.translation.detection import HINT, DetectedLanguage, LanguageDetection
 from server.translation.languages import choose_languages, find_languages, find_target, is_same, known_languages
 from server.translation.request import TranslationRequest
@@ -171,13 +171,16 @@ class Routes:
         raise InvalidRequest("target_language_code", f"must be {known}" if target else f"is required: {known}")
 
 
-async def choose_routes(table: Routes, request: TranslationRequest, detection: LanguageDetection) -> list[TextRoute]:
+async def choose_routes(
+    table: Routes, request: TranslationRequest, detection: LanguageDetection, deadline: float = math.inf
+) -> list[TextRoute]:
     """Returns the route of each text. At least one of them has legs.
 
     Args:
         table: the table of all routes.
         request: any request.
         detection: is asked if the source language is open and several are possible.
+        deadline: instant of `time.monotonic`, until which it may take.
 
     Raises:
         ModelNotFound: no model has the name that the request names.
@@ -190,8 +193,7 @@ async def choose_routes(table: Routes, request: TranslationRequest, detection: L
         return [TextRoute(legs)] * len(request.contents)
     if not detection.is_available:
         raise InvalidRequest("source_language_code", f"is required: {known_languages(sources, '')}; {HINT}")
-    words_of = functools.partial(first_words, request.mime_type)
-    found = await detection.detect(request.contents, sources, words_of)
+    found = await detection.detect(request.contents, sources, request.mime_type, deadline)
     if all(isinstance(each, InvalidRequest) for each in found):
         raise next(each for each in found if isinstance(each, InvalidRequest))
     chosen = dict.fromkeys(each.code for each in found if isinstance(each, DetectedLanguage)) or {sources[0]: None}

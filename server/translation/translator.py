@@ -15,7 +15,6 @@ from server.models.glossaries import Glossaries
 from server.models.model import Model
 from server.telemetry.access_metrics import AccessMetrics
 from server.telemetry.log import add_facts
-from server.text.markup.readers import first_words
 from server.text.own_parts import own_parts
 from server.text.source import SplitText
 from server.text.splitter import Splitter
@@ -76,10 +75,10 @@ class Translator:
         self.memory = memory
         self.pivots = pivots
         self.glossaries = glossaries or Glossaries()
-        self.detection = LanguageDetection(memory)
         self._beam_size = beam_size
         self.metrics = metrics
         self._splitter = Splitter()
+        self.detection = LanguageDetection(memory, self._splitter)
         self._refusals = Refusals()
         self._doorbell = Doorbell()
         self._routes: Routes | None = None
@@ -96,9 +95,8 @@ class Translator:
         """
         if not self.catalogue.is_open:
             return  # then `accept` raises NotServing
-        seconds = self.max_request_seconds if remaining is None else min(remaining, self.max_request_seconds)
         tenant.charge(0.0)
-        self._refusals.check(tenant, time.monotonic() + seconds)
+        self._refusals.check(tenant, self._deadline(remaining))
 
     async def accept(self, request: TranslationRequest) -> Job:
         """Checks a request, splits its texts into sentences and submits these to the engines.
@@ -125,7 +123,7 @@ class Translator:
         if not request.is_bulk:
             deadline = min(deadline, request.arrived + self.max_request_seconds)
         if request.targets is None:
-            routes = await choose_routes(self._table(), request, self.detection)
+            routes = await choose_routes(self._table(), request, self.detection, deadline)
         else:
             routes = direct_routes(self._table(), request)
         with contextlib.ExitStack() as held:
@@ -145,15 +143,22 @@ class Translator:
         return job
 
     async def detect(
-        self, texts: Sequence[str], mime_type: str, tenant: Tenant
+        self, texts: Sequence[str], mime_type: str, tenant: Tenant, remaining: float | None = None
     ) -> Sequence[DetectedLanguage | InvalidRequest]:
         """Returns the language of each text, among those that the models translate from, or the error that refuses it.
 
         A text without a letter, and any where one language only is served, has the first one, with a confidence of 0.
 
+        Args:
+            texts: any texts.
+            mime_type: of the texts.
+            tenant: the tenant of the call.
+            remaining: seconds that the caller still waits; None for ever.
+
         Raises:
             InvalidRequest: there are too few or too many texts, or their type is unknown.
-            Overloaded: the tenant's quota is used up.
+            Overloaded: the tenant's quota is used up, or too much is being split or detected.
+            DeadlineExceeded: the time is over.
             NotServing: there is no model.
             PreconditionFailed: several languages are served, and the extra for detection is not installed.
         """
@@ -166,8 +171,13 @@ class Translator:
             return [first] * len(texts)
         if not self.detection.is_available:
             raise PreconditionFailed(HINT)
-        found = await self.detection.detect(texts, codes, functools.partial(first_words, mime_type))
+        found = await self.detection.detect(texts, codes, mime_type, self._deadline(remaining))
         return [each or first for each in found]
+
+    def _deadline(self, remaining: float | None) -> float:
+        """Returns until when a request is worked on that may take so many seconds more; None for any number."""
+        most = self.max_request_seconds
+        return time.monotonic() + (most if remaining is None else min(remaining, most))
 
     def _table(self) -> Routes:
         """Returns the table of routes, a new one if the served models have changed. Raises NotServing."""

@@ -28,7 +28,8 @@ _CHUNK_OVERHEAD = 0.125
 _MAX_WAITING, _MAX_WAITING_BYTES = 128, 64 << 10  # requests that come before the answer to the one before, and their
 # bodies. Half, and clients that send many at once are put out. Twice, and a connection may hold 1 MiB.
 _UNTAKEN_MS = 60_000  # for which a peer may take nothing of what was sent to it; then the kernel ends the connection
-_UPGRADE = re.compile(rb"\nupgrade:", re.IGNORECASE)
+_WISH = b"upgrade:"  # a line of a head begins so
+_UPGRADE = re.compile(b"\n" + _WISH, re.IGNORECASE)
 _IGNORED = b"\nignored:"  # as long, because the parser counts bytes
 _HEAD_END = b"\r\n\r\n"
 _TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
@@ -38,8 +39,8 @@ _TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-aft
 class Connection(HttpToolsProtocol):
     """One connection.
 
-    The state of a request has `abort`, which ends the connection at once, and `names`, those of the peer's certificate
-    or None.
+    The state of a request has `abort`, which ends the connection at once, `is_closing`, which says whether it ends, and
+    `names`, those of the peer's certificate or None.
     """
 
     # The server makes a class with its own.
@@ -49,6 +50,7 @@ class Connection(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None  # for what the peer must send by then
     _is_in_body = False
     _last_bytes = b""  # before those that are parsed
+    _held = b""  # received and not parsed yet
     _fault = ""  # of the head
     _num_bytes = 0  # of the message that is being parsed, and of what came with its first ones
     _num_body_bytes = 0
@@ -65,7 +67,8 @@ class Connection(HttpToolsProtocol):
         taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNTAKEN_MS)
         # asyncio does so only for a socket that was made with a number for TCP. Without, an answer takes 40 ms longer.
         taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.app_state = {**self.app_state, "abort": transport.abort, "names": _names(transport)}
+        ways = {"abort": transport.abort, "is_closing": transport.is_closing}
+        self.app_state = {**self.app_state, **ways, "names": _names(transport)}
         self._begin_wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -80,9 +83,11 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
         for begin in range(0, len(data), _SLICE_BYTES):
-            piece = data[begin : begin + _SLICE_BYTES]
-            super().data_received(self._without_upgrade(piece))
-            self._last_bytes = piece[-3:]
+            piece = self._without_upgrade(self._held + data[begin : begin + _SLICE_BYTES])
+            if not piece:
+                continue
+            super().data_received(piece)
+            self._last_bytes = (self._last_bytes + piece)[-3:]
             self._num_bytes += len(piece)
             if not self.transport.is_closing():
                 self._check_limits()
@@ -92,13 +97,22 @@ class Connection(HttpToolsProtocol):
     def _without_upgrade(self, data: bytes) -> bytes:
         """Returns what was received, without a wish for another protocol in a head, as Java's clients have.
 
-        The parser would leave out the body of such a request, and end there.
+        The parser would leave out the body of such a request, and end there. A last line that may be the begin of a
+        wish is held back until more comes.
         """
-        if self._is_in_body or b"pgrade" not in data:
+        self._held = b""
+        if self._is_in_body:
             return data
-        end = (self._last_bytes + data).find(_HEAD_END)
-        num_bytes = len(data) if end < 0 else max(0, end - len(self._last_bytes))
-        return _UPGRADE.sub(_IGNORED, data[:num_bytes]) + data[num_bytes:]
+        begin = len(self._last_bytes)
+        data = self._last_bytes + data
+        end = data.find(_HEAD_END)
+        if end >= 0:
+            return (_UPGRADE.sub(_IGNORED, data[:end]) + data[end:])[begin:]
+        data = _UPGRADE.sub(_IGNORED, data)
+        line = data.rfind(b"\n") + 1
+        if max(1, begin) <= line < len(data) and _WISH.startswith(data[line:].lower()):
+            data, self._held = data[:line], data[line:]
+        return data[begin:]
 
     def _check_limits(self) -> None:
         """Ends the connection if what is no body is too long, or too much has come ahead of its turn."""

@@ -31,19 +31,21 @@ logger = logging.getLogger(__name__)
 
 REQUEST_ID_HEADER = "x-request-id"
 TIMEOUT_HEADER = "x-request-timeout"
-SEND_SECONDS = 60.0  # for a caller to take an answer, or an event of one. Half, and slow phones lose long ones. Twice,
+SHUTTING_DOWN = "the server is shutting down"
+# For a caller to take an answer, an event of one, or a MiB of a file. Half, and slow phones lose long answers. Twice,
 # and callers who read nothing keep the memory of their answers for longer.
-_CHUNK_BYTES = 64 << 10  # an answer is written in pieces, each when the caller has taken most of the one before
+SEND_SECONDS = 60.0
+CHUNK_BYTES = 64 << 10  # an answer is written in pieces, each when the caller has taken most of the one before
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Exchange:
     """A request that has been read.
 
     Attributes:
         request: its line and headers.
-        body: whole.
+        body: whole. A handler that waits for long lets it go.
         caller: who calls, by what the headers say.
         send: sends events of ASGI, for an answer that comes in parts.
     """
@@ -120,12 +122,14 @@ class Endpoint:
             if body is None:
                 return None
             is_read = True
+            exchange = Exchange(request, body, caller, send)
+            del body
             async with _HangUp(request.receive) as hang_up:
-                return await self._handle(Exchange(request, body, caller, send))
+                return await self._handle(exchange)
         except asyncio.CancelledError:
             if hang_up is not None and hang_up.has_come:
                 return None
-            failure: TranslationError = NotServing("the server is shutting down")
+            failure: TranslationError = NotServing(SHUTTING_DOWN)
             failure.is_recorded = True  # as cancelled
         except TranslationError as error:
             failure = error
@@ -156,22 +160,36 @@ class Endpoint:
             await self._site.bodies.discard(receive)
             await send({"type": "http.response.body", "body": b""})
             return
-        if len(body) <= _CHUNK_BYTES:
+        if len(body) <= CHUNK_BYTES:
             await response(scope, receive, send)
             return
         give_back = self._site.backend.keep(len(body))
         try:
-            async with asyncio.timeout(SEND_SECONDS):
-                start = {"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers}
-                await send(start)
-                for begin in range(0, len(body), _CHUNK_BYTES):
-                    end = begin + _CHUNK_BYTES
-                    more = end < len(body)
-                    await send({"type": "http.response.body", "body": body[begin:end], "more_body": more})
-        except TimeoutError:
-            scope["state"]["abort"]()  # of `Connection`; a close would wait for the caller to take what is written
+            pieces = (body[begin : begin + CHUNK_BYTES] for begin in range(0, len(body), CHUNK_BYTES))
+            await send_pieces(response, pieces, SEND_SECONDS, scope, send)
         finally:
             give_back()
+
+
+async def send_pieces(response: Response, pieces: Iterable[bytes], seconds: float, scope: Scope, send: Send) -> bool:
+    """Sends the head of an answer, and its body in pieces. A caller who does not take it in time is put out.
+
+    Returns:
+        Whether the caller was still there when all was sent.
+    """
+    state = scope["state"]  # of `Connection`
+    try:
+        async with asyncio.timeout(seconds):
+            await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
+            for piece in pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                await asyncio.sleep(0)  # lets others work, and the connection end
+            is_there = not state["is_closing"]()
+            await send({"type": "http.response.body", "body": b""})
+            return is_there
+    except TimeoutError:
+        state["abort"]()  # a close would wait for the caller to take what is written
+        return False
 
 
 def json_response(value: Any, status: int = 200) -> Response:

@@ -1,18 +1,22 @@
 """Files in requests and answers."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any
 from urllib.parse import quote
 
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from server.documents.documents import MAX_FILE_BYTES
 from server.documents.formats import FORMATS
 from server.documents.job import Job
 from server.errors import InvalidRequest
 from server.web.bodies import File
+from server.web.exchange import CHUNK_BYTES, SEND_SECONDS, send_pieces
 
-MAX_UPLOAD_BYTES = MAX_FILE_BYTES + (1 << 20)  # with the other fields of the form
+_MIB = 1 << 20
+MAX_UPLOAD_BYTES = MAX_FILE_BYTES + _MIB  # with the other fields of the form
 
 
 def read_file(fields: Mapping[str, Sequence[Any]]) -> File:
@@ -32,10 +36,41 @@ def read_file(fields: Mapping[str, Sequence[Any]]) -> File:
     return value._replace(name=name or value.name)
 
 
-def file_response(job: Job) -> Response:
+class FileResponse(Response):
+    """An answer with a file, which is read while the caller takes it.
+
+    Args:
+        file: open; the answer closes it.
+        media_type: of the file.
+        headers: besides the type and the length.
+        when_sent: is called when all of it is sent to a caller who is still there.
+    """
+
+    def __init__(
+        self, file: IO[bytes], media_type: str, headers: Mapping[str, str], when_sent: Callable[[], None]
+    ) -> None:
+        super().__init__(media_type=media_type, headers=headers)
+        self._file = file
+        self._when_sent = when_sent
+        self._num_bytes = os.fstat(file.fileno()).st_size
+        self.headers["content-length"] = str(self._num_bytes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 # as ASGI calls it
+        """Sends the file."""
+        seconds = SEND_SECONDS * max(1.0, self._num_bytes / _MIB)  # slow callers take no memory, only a descriptor
+        with self._file as file:
+            places = range(0, self._num_bytes, CHUNK_BYTES)
+            # Not by `read`, because all descriptors of a file have one position.
+            pieces = (os.pread(file.fileno(), CHUNK_BYTES, place) for place in places)
+            is_sent = await send_pieces(self, pieces, seconds, scope, send)
+        if is_sent:
+            self._when_sent()
+
+
+def file_response(job: Job, when_sent: Callable[[], None] = lambda: None) -> Response:
     """Returns the answer with a translated file, for saving. Raises DocumentFailed if there is none."""
-    return Response(
-        job.read_result(),
+    return FileResponse(
+        job.open_result(),
         media_type=FORMATS[job.extension].content_type,
         headers={
             "content-disposition": f"attachment; filename*=UTF-8''{quote(job.name)}",
@@ -43,4 +78,5 @@ def file_response(job: Job) -> Response:
             "content-security-policy": "sandbox",
             "cache-control": "no-store",
         },
+        when_sent=when_sent,
     )

@@ -14,7 +14,7 @@ from server.fronts.fields import fields_named
 from server.fronts.front import NotOffered
 from server.fronts.kserve_http import FRONT, Infer, json_length, plain, read_infer, write_infer
 from server.fronts.v1 import kserve_pb2 as kserve
-from server.web.bodies import read_json, unpack
+from server.web.bodies import read_json
 from server.web.exchange import Exchange, Site, json_response
 
 _PREFIXES = ("", "/kserve")
@@ -105,7 +105,7 @@ class KserveApi:
     async def infer(self, exchange: Exchange) -> Response:
         """Answers the texts of a tensor with tensors of their translations."""
         headers, path = exchange.request.headers, exchange.request.path_params
-        body = unpack(exchange.body, headers.get("content-encoding", ""))
+        body = await self._site.bodies.unpack(exchange.body, headers.get("content-encoding", ""))
         length = json_length(headers.get(_JSON_LENGTH), body)
         asked = read_infer(read_json(body[:length]), body[length:], path["model"], path.get("version", ""))
         is_whole = not asked.message.model_version and _TARGET in asked.message.parameters

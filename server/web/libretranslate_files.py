@@ -39,18 +39,8 @@ class LibreTranslateFiles:
 
     async def translate_file(self, exchange: Exchange) -> Response:
         """Answers `file`, `source`, `target` with `translatedFileUrl`."""
-        fields, caller = await read(exchange)
-        if not fields.get("file"):
-            raise WrongRequest("file", "Invalid request: missing file parameter")
-        asked, file = read_translate_file(fields), read_file(fields)
-        if not file.content:
-            raise WrongRequest("file", "Invalid request: empty file")
-        try:
-            job = await self._documents.start(file.name, file.content, asked.message, caller)
-        except UnknownFormat:
-            raise WrongRequest("file", "Invalid request: file format not supported") from None
-        except TranslationError as error:
-            raise refusal(error, asked) from None
+        job = await self._start(exchange)
+        exchange.body = b""  # because the work may last an hour
         try:
             await job.wait()
         except BaseException:
@@ -71,6 +61,21 @@ class LibreTranslateFiles:
         job = self._documents.find_open(identity)
         await job.wait()
         return file_response(job)
+
+    async def _start(self, exchange: Exchange) -> Job:
+        """Begins to translate the file. It returns without its content."""
+        fields, caller = await read(exchange)
+        if not fields.get("file"):
+            raise WrongRequest("file", "Invalid request: missing file parameter")
+        asked, file = read_translate_file(fields), read_file(fields)
+        if not file.content:
+            raise WrongRequest("file", "Invalid request: empty file")
+        try:
+            return await self._documents.start(file.name, file.content, asked.message, caller)
+        except UnknownFormat:
+            raise WrongRequest("file", "Invalid request: file format not supported") from None
+        except TranslationError as error:
+            raise refusal(error, asked) from None
 
 
 def _address(request: Request, job: Job) -> str:

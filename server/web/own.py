@@ -12,7 +12,7 @@ from server.errors import InvalidRequest, NotServing, TranslationError
 from server.fronts.own import FRONT, error_event, read_message, write_message
 from server.translation.rules import shown
 from server.web.bodies import read_json
-from server.web.exchange import SEND_SECONDS, Exchange, Site, json_response
+from server.web.exchange import SEND_SECONDS, SHUTTING_DOWN, Exchange, Site, json_response
 
 _PARTIAL_TEXT = "include_partial_text"
 
@@ -103,10 +103,11 @@ class OwnApi:
                 exchange.caller,
                 lambda message: events.write(write_message(message)),
             )
-        except TranslationError as error:
+        except (TranslationError, asyncio.CancelledError) as error:  # to a caller who has left nothing is sent
             if not events.has_begun:
                 raise
-            await events.write(error_event(error, exchange.caller.request_id), "error")
+            failure = error if isinstance(error, TranslationError) else NotServing(SHUTTING_DOWN)
+            await events.write(error_event(failure, exchange.caller.request_id), "error")
         else:
             await events.write(b"{}", "end")
         return events

@@ -164,6 +164,35 @@ def test_a_checkpoint_is_scored_and_its_translations_are_written(command: Comman
     assert command(*arguments, "--beam-size", "1")["sentences"] == 20
 
 
+def test_an_output_is_opened_before_the_work_and_kept_if_it_fails(
+    command: Command, server: ScriptedServer, corpus: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out.txt"
+    output.write_text("of an earlier and longer evaluation\n", encoding="utf-8")
+    arguments = ("--tsv", corpus, "--server", server.address)
+
+    code, message = command.fails(*arguments, "--output", tmp_path / "none" / "out")
+    command.fails("--tsv", tmp_path / "none", "--server", server.address, "--output", output)
+
+    assert (code, server.service.requests) == (2, [])
+    assert message.startswith("babelserve-evaluate: [Errno 2] No such file or directory: ")
+    assert output.read_text(encoding="utf-8") == "of an earlier and longer evaluation\n"
+    command(*arguments, "--output", "/dev/null")
+    command(*arguments, "--output", output)
+    assert output.read_text(encoding="utf-8") == "ONE DOG\nTWO CATS\n"
+
+
+def test_scores_are_printed_though_the_disk_is_full(
+    command: Command, server: ScriptedServer, corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        command("--tsv", corpus, "--server", server.address, "--output", "/dev/full")
+
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["sentences"] == 2
+    assert printed.err == "babelserve-evaluate: [Errno 28] No space left on device\n"
+
+
 def test_heads_are_measured_as_a_table_and_as_json(
     command: Command, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

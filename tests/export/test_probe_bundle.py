@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+import export.probe_bundle
 from export.probe_bundle import main
 from export.subject import DevSet
 from server.bundle.bundle import Bundle, open_bundle
-from server.bundle.manifest import MANIFEST_FILE, REVISION, seal_manifest
+from server.bundle.manifest import MANIFEST_FILE, REVISION, Manifest, seal_manifest
 from server.bundle.masking import Masking
 from tests.chaos.hostile_bundles import BUNDLES
 
@@ -125,6 +126,52 @@ def test_references_say_how_sure_a_model_is(
     with pytest.raises(SystemExit):
         run(monkeypatch, copied, "--text", text, "--reference", reference)
     assert "--reference has 1 lines" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["write_aligner", "write_manifest"])
+def test_a_probe_that_is_stopped_leaves_the_bundle_as_it_was(
+    copied: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    text = copied.parent / "text"
+    text.write_text("A dog runs.\n", encoding="utf-8")
+    before = {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
+    work = getattr(export.probe_bundle, name)
+
+    def stopped(*arguments: object) -> None:
+        work(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(export.probe_bundle, name, stopped)
+
+    with pytest.raises(SystemExit):
+        run(monkeypatch, copied, "--text", text)
+
+    assert {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()} == before
+    assert not list(copied.glob(".*"))
+    open_bundle(copied)
+
+
+def test_each_reference_belongs_to_the_line_of_its_number(
+    copied: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text, reference = copied.parent / "text", copied.parent / "reference"
+    text.write_text("A dog runs.\n\nTwo\u2028cats sleep.\nA man.\n", encoding="utf-8")
+    reference.write_text("Ein Hund rennt.\nNichts.\nZwei Katzen schlafen.\n\n", encoding="utf-8")
+    pairs: list[tuple[str, str]] = []
+
+    def probed(bundle: Bundle, _pair: object, sentences: list[str], references: list[str]) -> Manifest:
+        pairs.extend(zip(sentences, references, strict=True))
+        return bundle.manifest
+
+    monkeypatch.setattr("export.probe_bundle.probe_bundle", probed)
+
+    run(monkeypatch, copied, "--text", text, "--reference", reference)
+
+    assert pairs == [("A dog runs.", "Ein Hund rennt."), ("Two\u2028cats sleep.", "Zwei Katzen schlafen.")]
+    reference.write_text("Ein Hund rennt.\nZwei Katzen schlafen.\nEin Mann.\n", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        run(monkeypatch, copied, "--text", text, "--reference", reference)
+    assert "--reference has 3 lines, and there are 4 sentences" in capfd.readouterr().err
 
 
 def test_a_one_pass_bundle_is_told_what_its_network_can_read_alone(

@@ -2,13 +2,19 @@ from pathlib import Path
 
 import pytest
 
-from export.texts import read_text
+from export.texts import read_lines, read_text
 
 
 def test_a_text_is_read_without_its_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes("\ufeffGrün\n".encode())
 
     assert read_text("--text", tmp_path / "text") == "Grün\n"
+
+
+def test_only_line_feeds_separate_lines_and_empty_lines_stay(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes("a\u2028b\r\n\nc\x0cd\n".encode())
+
+    assert read_lines("--text", tmp_path / "text") == ["a\u2028b", "", "c\x0cd"]
 
 
 def test_a_file_without_an_end_is_refused_by_its_flag(tmp_path: Path) -> None:

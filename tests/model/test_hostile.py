@@ -205,7 +205,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "out: state is packed": (packed_state, r"state\.pt is damaged: '.*' is packed"),
     "out: state is a list": (list_state, r"state\.pt is damaged"),
     "out: state without weights": (with_state(model=None), r"state\.pt is of another model or optimizer"),
-    "out: state of no progress": (with_state(progress={"step": "many"}), r"state\.pt is of another model or optimizer"),
+    "out: state of no progress": (with_state(progress={"step": "many"}), r"state\.pt is damaged: invalid literal"),
     "out: state of no recipe": (with_state(recipe={"model": 7, "training": 7}), r"model was 7, the recipe says"),
     "out: vocabulary is a FIFO": (make("out/tokenizer.model", os.mkfifo), r"tokenizer\.model is not a regular file"),
     "out: vocabulary is sparse": (make("out/tokenizer.model", sparse), r"tokenizer\.model: must have at most 67108864"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # type: ignore[import-untyped]
 
 import model.training_loop
 from model.checkpoint import load_checkpoint
@@ -52,6 +53,48 @@ def test_the_cooldown_can_begin_wherever_a_run_was_stopped(tmp_path: Path, token
     assert second.step == 9
     assert second.optimizer.learning_rate == pytest.approx(learning_rate(TrainingConfig(warmup_steps=5), 16, 9) / 4)
     assert load_checkpoint(tmp_path / "parts" / "final.pt").facts["steps"] == 9
+
+
+def test_the_command_of_a_finished_run_makes_no_update(tmp_path: Path, tokenizer: bytes) -> None:
+    make(tmp_path, tokenizer, recipe()).run()
+    before = {path: path.read_bytes() for path in tmp_path.glob("*.pt")}
+
+    again = make(tmp_path, tokenizer, recipe())
+    assert again.restore_state()
+    again.run()
+
+    assert (again.losses, again.step) == ([], 12)
+    assert {path: path.read_bytes() for path in tmp_path.glob("*.pt")} == before
+    scores = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    assert [event.step for event in scores.Scalars("dev/bleu")] == [12]
+
+
+def test_a_run_that_is_stopped_in_its_last_update_has_a_final_model(tmp_path: Path, tokenizer: bytes) -> None:
+    make(tmp_path, tokenizer, recipe(), stop_at=12).run()
+
+    assert load_checkpoint(tmp_path / "final.pt").facts["steps"] == 12
+
+
+def test_a_run_that_ends_where_it_was_stopped_leaves_no_earlier_final_model(tmp_path: Path, tokenizer: bytes) -> None:
+    make(tmp_path, tokenizer, recipe(max_steps=3)).run()
+    longer = make(tmp_path, tokenizer, recipe(evaluate_every=1), stop_at=5)
+    assert longer.restore_state()
+    longer.run()
+    ended = make(tmp_path, tokenizer, recipe(max_steps=5, average_last=1))
+    assert ended.restore_state()
+    ended.best_bleu = 0.0  # the average is the final model
+
+    ended.run()
+
+    assert ended.losses == []
+    assert load_checkpoint(tmp_path / "final.pt").facts["steps"] == 5
+
+
+def test_a_recipe_that_ends_before_the_run_is_refused(tmp_path: Path, tokenizer: bytes) -> None:
+    make(tmp_path, tokenizer, recipe(), stop_at=6).run()
+
+    with pytest.raises(ValueError, match=r"holds a run of 6 updates, more than max_steps, 5: raise it, or take"):
+        make(tmp_path, tokenizer, recipe(max_steps=5)).restore_state()
 
 
 def test_a_run_that_was_killed_goes_on_from_its_last_evaluation(tmp_path: Path, tokenizer: bytes) -> None:

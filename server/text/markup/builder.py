@@ -21,6 +21,8 @@ from server.text.markup.document import (
 
 BLANKS = " \t\n\f\r"  # what HTML, XML and Markdown take for white space; a no-break space is a character of the text
 BLANK_RUN = re.compile(f"[{BLANKS}]+")
+_CDATA, _CDATA_END = "<![CDATA[", "]]>"
+_WRITTEN_BLANKS = re.compile(rf"(?:[{BLANKS}]|&#(?:0*+(?:9|10|13|32)|[xX]0*+(?:[9aAdD]|20));|&(?:Tab|NewLine);)++")
 _SEPARATORS = frozenset("|\u00b7\u2022\u00bb\u203a")
 _LETTER = re.compile(r"[^\W\d_]")
 _MOST_DIGITS = 7  # of a character's number
@@ -168,13 +170,11 @@ class Builder:
         self._leave(pieces[:begin])
         self._outside += [piece.source for piece in pieces[begin:first] if piece.text is not None]
         if pieces[first].text is not None:
-            source = pieces[first].source
-            self._outside.append(source[: len(source) - len(source.lstrip(BLANKS))])
+            self._outside.append(_outer_blanks(pieces[first].source)[0])
         self._end_outside()
         self._block = self._make_block(pieces, [*range(begin, end + 1)], partners, first, last)
         if pieces[last].text is not None:
-            source = pieces[last].source
-            self._outside.append(source[len(source.rstrip(BLANKS)) :])
+            self._outside.append(_outer_blanks(pieces[last].source)[1])
         self._outside += [piece.source for piece in pieces[last + 1 : end + 1] if piece.text is not None]
         self._leave(pieces[end + 1 :])
 
@@ -235,6 +235,16 @@ class Builder:
         return self._stand_ins[index] if index < len(self._stand_ins) else None
 
 
+def _outer_blanks(source: str) -> tuple[str, str]:
+    """Returns the white space at the begin and the end of a text's source, references as they are, but no CDATA."""
+    pattern = _WRITTEN_BLANKS
+    if source.startswith(_CDATA):
+        source, pattern = source.removeprefix(_CDATA).removesuffix(_CDATA_END), BLANK_RUN
+    begin = pattern.match(source)
+    end = next((match[0] for match in pattern.finditer(source) if match.end() == len(source)), "")
+    return begin[0] if begin else "", end
+
+
 def _texts(piece: _Piece) -> Iterator[tuple[int, int, Block]]:
     """Yields the values of a piece that have a letter: where each stands in the piece's source, and its block."""
     for value in piece.values:
@@ -242,7 +252,7 @@ def _texts(piece: _Piece) -> Iterator[tuple[int, int, Block]]:
         text = source.strip(BLANKS)
         if _LETTER.search(unescape(text)):
             begin = value.begin + source.index(text)
-            yield begin, begin + len(text), Block(BLANK_RUN.sub(" ", unescape(text)), "", value.escape)
+            yield begin, begin + len(text), Block(unescape(BLANK_RUN.sub(" ", text)), "", value.escape)
 
 
 def unescape(text: str) -> str:

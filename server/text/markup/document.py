@@ -7,7 +7,7 @@ a tag, such as the title of a link, has a stand-in in that tag.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -61,7 +61,8 @@ class Block:
     """A text that is translated by itself, such as a paragraph's.
 
     Attributes:
-        text: with entities decoded, every run of line breaks and blanks beside them one blank, none at the ends.
+        text: with entities decoded, every run of line breaks and blanks beside them one blank, none at the ends. An
+            attribute's value has those that are written as entities.
         behind: the document between this block and the next one, as it is.
         escape: writes a plain text as the format does in this place, such as "&lt;" for "<".
         tags: inline tags, in the order of the document; of one position in this order, too.
@@ -83,11 +84,6 @@ class Document:
 
     leading: str
     blocks: tuple[Block, ...]
-
-    def join(self, texts: Sequence[str]) -> str:
-        """Puts one finished text in the place of each block."""
-        pairs = zip(texts, self.blocks, strict=True)
-        return self.leading + "".join(text + block.behind for text, block in pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class _Reader:
             self._num_quotes = num_quotes
             self._indent = len(prefix) or self._indent
         if is_within:
-            self._stay_in_block(line, rest)
+            self._stay_in_block(line, prefix, rest)
         elif not rest.strip():
             self._end()
             self.builder.stay(line)
@@ -122,16 +122,18 @@ class _Reader:
         self._paragraph, self._html = [], []
         self._fence, self._html_end, self._is_html, self._is_table = "", None, False, False
 
-    def _stay_in_block(self, line: str, rest: str) -> None:
-        """Adds a line of code or HTML."""
+    def _stay_in_block(self, line: str, prefix: str, rest: str) -> None:
+        """Adds a line of code or HTML. What is indented, or quoted further than the block, is no end of code."""
         content = rest.strip()
+        column = len((prefix + rest[: len(rest) - len(rest.lstrip(" \t"))]).expandtabs(_CODE_INDENT))
+        may_end = prefix.count(">") == self._num_quotes and column < self._indent + _CODE_INDENT
         if self._fence:
             self.builder.stay(line)
         elif content or self._html_end:
             self._html.append(line)
-        is_fence_end = self._fence and content.startswith(self._fence) and not content.strip(self._fence[0])
+        is_fence = self._fence and content.startswith(self._fence) and not content.strip(self._fence[0])
         is_html_end = self._html_end.search(rest) is not None if self._html_end else self._is_html and not content
-        if is_fence_end or is_html_end:
+        if (is_fence and may_end) or is_html_end:
             self._end()
             if is_html_end and not content:
                 self.builder.stay(line)

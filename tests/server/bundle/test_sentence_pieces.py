@@ -3,9 +3,10 @@
 import json
 
 import pytest
+from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
 
 from server.bundle.sentence_pieces import open_model, read_table
-from tests.expanding import WRITTEN_FOR, expanding, wordy_about_the_unknown
+from tests.expanding import WRITTEN_FOR, expanding, small_model, wordy_about_the_unknown
 
 
 def test_a_table_is_a_list_of_different_pieces() -> None:
@@ -18,6 +19,16 @@ def test_a_table_is_a_list_of_different_pieces() -> None:
     faults.clear()
     assert read_table("pieces.json", json.dumps(["a", "b" * 1001]).encode(), faults) == ()
     assert faults == ["pieces.json: has a piece of 1001 characters, at most 1000 are read"]
+
+
+def test_a_piece_of_a_model_is_no_long_text() -> None:
+    proto = ModelProto.FromString(small_model())
+    longest = proto.pieces.add(piece="x" * 1000)
+
+    assert "x" * 1000 in open_model(proto.SerializeToString()).EncodeAsPieces("x" * 1000)[-1]
+    longest.piece += "x"
+    with pytest.raises(ValueError, match=r"^has a piece of 1001 characters, at most 1000 are read$"):
+        open_model(proto.SerializeToString())
 
 
 @pytest.mark.parametrize("spec", ["normalizer_spec", "denormalizer_spec"])

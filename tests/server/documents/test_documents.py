@@ -9,8 +9,8 @@ import pytest
 from babelserve.v1 import translation_pb2 as pb
 from server.documents.documents import MAX_FILE_BYTES, DocumentNotFound, Documents, Limits
 from server.documents.formats import UnknownFormat
-from server.documents.job import Job, State
-from server.errors import InvalidRequest, Overloaded
+from server.documents.job import DocumentFailed, Job, State
+from server.errors import Code, InvalidRequest, Overloaded
 from tests.server.documents.conftest import CALLER, OPTIONS, Translated
 from tests.server.echo_engine import EchoEngine
 from tests.server.models.administered import until
@@ -94,6 +94,30 @@ async def test_a_forgotten_document_leaves_no_process(documents: Documents) -> N
         await documents.find(job.identity, CALLER)
 
 
+@pytest.mark.parametrize("has_begun", [False, True])
+async def test_callers_that_wait_for_a_forgotten_document_get_a_failure(
+    documents: Documents, engine: EchoEngine, has_begun: bool
+) -> None:
+    engine.is_holding = True
+    job = await started(documents)
+    if has_begun:
+        await engine.submitted.wait()
+    documents.forget(job)
+
+    await asyncio.wait_for(job.wait(), 30)
+    with pytest.raises(DocumentFailed, match="the document was given up") as caught:
+        job.read_result()
+    assert (job.state, caught.value.code) == (State.ERROR, Code.UNAVAILABLE)
+
+
+async def test_a_result_that_was_forgotten_is_not_read(documents: Documents) -> None:
+    job = await ended(documents)
+    documents.forget(job)
+
+    with pytest.raises(DocumentFailed, match="the document was given up"):
+        job.read_result()
+
+
 async def test_results_are_kept_for_a_time(keeping: Callable[[Limits], Documents]) -> None:
     documents = keeping(Limits(seconds=0.05))
     job = await ended(documents)
@@ -120,6 +144,38 @@ async def test_too_many_are_refused_but_results_of_the_caller_give_way(
         await started(documents)
     documents.forget(third)
     await started(documents)
+
+
+async def test_an_upload_that_is_refused_costs_no_result(
+    keeping: Callable[[Limits], Documents], engine: EchoEngine
+) -> None:
+    documents = keeping(Limits(num_bytes=60))
+    first, second = await ended(documents), await ended(documents)
+    engine.is_holding = True
+    await documents.start("a.txt", b"A dog runs. " * 3, OPTIONS, OTHER)
+
+    with pytest.raises(Overloaded, match="documents hold"):
+        await started(documents, b"A man sits. " * 3)
+    assert [documents.find_open(each.identity) for each in (first, second)] == [first, second]
+
+
+async def test_the_result_that_ended_first_gives_way_first(
+    keeping: Callable[[Limits], Documents], engine: EchoEngine
+) -> None:
+    documents = keeping(Limits(of_owner=2))
+    engine.is_holding = True
+    first = await started(documents)
+    await engine.submitted.wait()
+    engine.is_holding = False
+    second = await ended(documents)
+    engine.release(0)
+    await asyncio.wait_for(first.wait(), 30)
+
+    await started(documents)
+
+    assert documents.find_open(first.identity) is first
+    with pytest.raises(DocumentNotFound):
+        documents.find_open(second.identity)
 
 
 async def test_none_is_left_when_the_server_stops(documents: Documents) -> None:

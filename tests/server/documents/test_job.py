@@ -2,26 +2,37 @@
 
 import asyncio
 import logging
+from collections.abc import Callable, Sequence
 
 import pytest
+from google.rpc.code_pb2 import Code as StatusNumber
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import Priority
+from server.documents import job as job_module
 from server.documents.documents import Documents
 from server.documents.job import DocumentFailed, Job, State
-from server.errors import Code, Overloaded, TranslationError
+from server.errors import Code, NotServing, Overloaded, TranslationError
+from server.fronts.backend import Caller
 from server.fronts.in_process import InProcess
 from server.telemetry.metrics import Metrics
 from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.running_calls import RunningCalls
+from tests.babelserve.formats.files import word
 from tests.server.documents.conftest import CALLER, OPTIONS, Translated
 from tests.server.echo_engine import EchoEngine
 from tests.server.models.administered import until
 
 
+def content_of(job: Job) -> bytes:
+    with job.open_result() as file:
+        file.seek(0)
+        return file.read()
+
+
 def failure_of(job: Job) -> tuple[Code, str]:
     with pytest.raises(DocumentFailed) as caught:
-        job.read_result()
+        job.open_result()
     assert job.state is State.ERROR
     return caught.value.code, str(caught.value)
 
@@ -32,7 +43,7 @@ async def test_all_texts_are_translated_in_the_background(
     data = b"A dog runs. A man sits.\n\n42\nOne more.\n"
     job = await translated(data)
 
-    assert (job.state, job.read_result()) == (State.DONE, data)
+    assert (job.state, content_of(job)) == (State.DONE, data)
     assert (job.num_texts, job.num_done, job.num_failed) == (2, 2, 0)
     assert job.num_characters == len("A dog runs. A man sits.One more.")
     assert job.seconds_remaining == 0
@@ -42,14 +53,27 @@ async def test_all_texts_are_translated_in_the_background(
 
 
 async def test_a_file_without_texts_comes_back(translated: Translated) -> None:
-    assert (await translated(b"42")).read_result() == b"42"
+    assert content_of(await translated(b"42")) == b"42"
 
 
 async def test_a_text_that_fails_stays_as_it_was_and_is_counted(translated: Translated) -> None:
     data = b"x" * (MAX_TEXT_BYTES + 1) + b"\nA dog runs."
     job = await translated(data)
 
-    assert (job.state, job.num_failed, job.read_result()) == (State.DONE, 1, data)
+    assert (job.state, job.num_failed, content_of(job)) == (State.DONE, 1, data)
+
+
+async def test_a_translation_that_does_not_fit_is_counted_as_failed(
+    translated: Translated, backend: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lose_a_tag(_: object, __: object, ___: object, take: Callable[[int, pb.Translation], None]) -> None:
+        take(0, pb.Translation(text="Eins</b>"))
+        take(1, pb.Translation(text="Zwei"))
+
+    monkeypatch.setattr(backend, "translate_bulk", lose_a_tag)
+    job = await translated(word("One", "Two"), "a.docx")
+
+    assert (job.state, job.num_done, job.num_failed) == (State.DONE, 2, 1)
 
 
 async def test_a_document_fails_if_all_its_texts_do(translated: Translated) -> None:
@@ -80,7 +104,67 @@ async def test_it_waits_while_the_server_has_too_much_to_do(
     engine.refuses = None
     await asyncio.wait_for(job.wait(), 30)
 
-    assert job.read_result() == b"A dog runs."
+    assert content_of(job) == b"A dog runs."
+
+
+@pytest.mark.parametrize("failure", [Overloaded("full", "elsewhere", 0.01), NotServing("gone")])
+async def test_only_texts_without_an_answer_are_sent_again(
+    translated: Translated, backend: InProcess, monkeypatch: pytest.MonkeyPatch, failure: TranslationError
+) -> None:
+    sent: list[list[str]] = []
+
+    async def answer_two(
+        _: object, texts: Sequence[str], __: object, take: Callable[[int, pb.Translation], None]
+    ) -> None:
+        sent.append(list(texts))
+        take(0, pb.Translation(text=texts[0].upper()))
+        take(1, pb.Translation(status=pb.Status(code=StatusNumber.INVALID_ARGUMENT)))
+        if len(sent) < 3:
+            raise failure
+
+    monkeypatch.setattr(job_module, "_PAUSES", (0.01,))  # which begin anew with each answer
+    monkeypatch.setattr(backend, "translate_bulk", answer_two)
+    job = await translated(b"a a\nb b\nc c\nd d\ne e\nf f\n")
+
+    assert sent == [["a a", "b b", "c c", "d d", "e e", "f f"], ["c c", "d d", "e e", "f f"], ["e e", "f f"]]
+    assert (job.num_done, job.num_failed, job.read_result()) == (6, 3, b"A A\nb b\nC C\nd d\nE E\nf f\n")
+
+
+async def test_its_language_is_detected_when_the_server_has_less_to_do(
+    translated: Translated, backend: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures, detect = [Overloaded("a debt", "quota", 0.01)], backend.detect_languages
+
+    async def refuse_once(message: pb.DetectLanguagesRequest, caller: Caller) -> pb.DetectLanguagesResponse:
+        if failures:
+            raise failures.pop()
+        return await detect(message, caller)
+
+    monkeypatch.setattr(backend, "detect_languages", refuse_once)
+    job = await translated(b"A dog runs.", options=pb.TranslateRequest(target_language_code="de"))
+
+    assert (failures, job.state, job.read_result()) == ([], State.DONE, b"A dog runs.")
+
+
+@pytest.mark.parametrize("num_refused", [2, 3])
+async def test_it_waits_for_a_server_that_is_gone_but_not_for_ever(
+    translated: Translated, backend: InProcess, monkeypatch: pytest.MonkeyPatch, num_refused: int
+) -> None:
+    failures: list[TranslationError] = [NotServing("gone") for _ in range(num_refused)]
+
+    async def detect(*_: object) -> pb.DetectLanguagesResponse:
+        if failures:
+            raise failures.pop()
+        return pb.DetectLanguagesResponse(detections=[pb.Detection(language_code="en", confidence=0.9)])
+
+    monkeypatch.setattr(job_module, "_PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(backend, "detect_languages", detect)
+    job = await translated(b"A dog runs.", options=pb.TranslateRequest(target_language_code="de"))
+
+    if num_refused == 3:
+        assert failure_of(job) == (Code.UNAVAILABLE, "gone")
+    else:
+        assert job.read_result() == b"A dog runs."
 
 
 async def test_it_fails_when_the_server_shuts_down(documents: Documents, running: RunningCalls) -> None:
@@ -126,6 +210,24 @@ async def test_a_document_in_the_target_language_is_refused_if_that_is_sure(
     assert 4000 <= len(asked[0].contents[0]) < 5000
     if is_refused:
         assert "Source and target language are equal" in failure_of(job)[1]
+
+
+async def test_a_begin_without_letters_says_nothing_of_the_language(
+    translated: Translated, backend: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def detect(*_: object) -> pb.DetectLanguagesResponse:
+        return pb.DetectLanguagesResponse(detections=[pb.Detection(language_code="en", confidence=0.0)])
+
+    async def translate(options: pb.TranslateRequest, *_: object) -> None:
+        asked.append(options.source_language_code)
+
+    monkeypatch.setattr(backend, "detect_languages", detect)
+    monkeypatch.setattr(backend, "translate_bulk", translate)
+    await translated(b"Ein Hund.", options=pb.TranslateRequest(target_language_code="de"))
+
+    assert asked == [""]
 
 
 def test_a_failure_keeps_the_code_and_the_words() -> None:

@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
+import json
 import tempfile
 from collections.abc import Iterator
 from typing import IO
 
 import pytest
 
-from server.children import Bounds
+from server.children import Bounds, Ended
 from server.documents.parsing import BadDocument, Parser
 from server.errors import NotServing
 from tests.babelserve.formats.files import members, word
@@ -28,13 +29,36 @@ async def test_a_document_is_read_and_written() -> None:
     parser = Parser(1)
     with opened(word("One", "Two & three")) as source:
         parsed = await parser.read("docx", source)
-        with await parser.write("docx", source, ["Eins", None], "de") as written:
+        written, num_unfit = await parser.write("docx", source, ["Eins", None], "de")
+        with written:
             written.seek(0)
             body = members(written.read())["word/document.xml"].decode()
 
     assert parsed == ("text/html", ["One", "Two &amp; three"])
+    assert num_unfit == 0
     assert "Eins</w:t>" in body
     assert "Two &amp; three</w:t>" in body
+
+
+async def test_translations_that_do_not_fit_are_counted() -> None:
+    with opened(word("One", "Two", "Three")) as source:
+        written, num_unfit = await Parser(1).write("docx", source, ["Eins</b>", None, "Drei"], "de")
+        with written:
+            written.seek(0)
+            body = members(written.read())["word/document.xml"].decode()
+
+    assert num_unfit == 1
+    assert all(f"{text}</w:t>" in body for text in ("One", "Two", "Drei"))
+
+
+@pytest.mark.parametrize("num_unfit", [-1, 2, 1e400, "1", None])
+async def test_a_child_is_not_believed_what_cannot_be(monkeypatch: pytest.MonkeyPatch, num_unfit: object) -> None:
+    async def say(*_: object, **__: object) -> Ended:
+        return Ended(json.dumps({"fault": None, "num_unfit": num_unfit}).encode(), 0, False)
+
+    monkeypatch.setattr("server.documents.parsing.run_child", say)
+    with opened(b"One\nTwo") as source, pytest.raises(BadDocument, match="makes its reader fail"):
+        await Parser(1).write("text", source, ["Eins", None], "de")
 
 
 async def test_who_cancels_leaves_no_process_and_frees_its_place() -> None:

@@ -14,7 +14,7 @@ from server.fronts.azure_translate import (
     read_translate,
     without_what_is_missing,
 )
-from server.translation.rules import MAX_ANSWER_CHARACTERS
+from server.translation.rules import MAX_ANSWER_CHARACTERS, MAX_TEXTS
 
 V3 = {"api-version": ["3.0"], "from": ["en"], "to": ["de"]}
 V2026 = {"api-version": ["2026-06-06"]}
@@ -168,6 +168,14 @@ def test_a_call_is_at_most_so_many_requests() -> None:
 
     assert len(read_translate(V2026, inputs(item(targets=targets[:-1]))).parts) == MOST_REQUESTS
     assert refused(V2026, inputs(item(targets=targets))) == (400000, "targets")
+
+
+def test_a_call_has_at_most_so_many_texts() -> None:
+    texts = [{"text": ""}] * (MAX_TEXTS + 1)
+
+    assert len(read_translate(V3, texts[1:]).inputs) == MAX_TEXTS
+    assert refused(V3, texts) == (400077, "body")
+    assert refused(V2026, inputs(*[item()] * (MAX_TEXTS + 1))) == (400077, "inputs")
 
 
 def test_a_long_text_is_not_copied_for_too_many_targets() -> None:

@@ -27,6 +27,7 @@ from server.fronts.deepl_glossaries import (
 )
 
 PAIRS = [("en", "de"), ("de", "en")]
+DIALECTS = ["DE", "de-AT"]
 UUID = "96ab91fd-e715-41a1-adeb-5d701f84a483"
 GIVEN = {
     "name": "Dogs",
@@ -147,6 +148,26 @@ def test_what_is_no_glossary_is_refused_in_deepls_words(changes: dict[str, Any],
 def test_what_are_no_dictionaries_is_refused(dictionaries: Any, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words):
         read_v3(fields({"name": "Dogs", "dictionaries": dictionaries}), PAIRS)
+
+
+def test_a_request_has_one_dictionary_of_a_direction() -> None:
+    given = [{"source_lang": "EN", "target_lang": code, "entries": "a,b", "entries_format": "csv"} for code in DIALECTS]
+
+    with pytest.raises(InvalidRequest, match=r"^dictionaries\[1\]: has the direction that dictionaries\[0\] has alr"):
+        read_dictionaries(fields({"dictionaries": given}), PAIRS)
+
+
+def test_the_dictionaries_of_a_request_have_a_limit_of_lines_together() -> None:
+    entries = "".join(f"{index}\tb\n" for index in range(25_001))
+    given = [
+        {"source_lang": source, "target_lang": target, "entries": entries, "entries_format": "tsv"}
+        for source, target in PAIRS
+    ]
+
+    assert len(read_dictionaries(fields({"dictionaries": given[:1]}), PAIRS)) == 1
+    with pytest.raises(Refused) as caught:
+        read_dictionaries(fields({"dictionaries": given}), PAIRS)
+    assert caught.value.detail == "There must be at most 50000 lines"
 
 
 def test_other_fields_of_a_form_are_no_dictionaries() -> None:

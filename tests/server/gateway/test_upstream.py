@@ -4,6 +4,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from grpc_health.v1.health_pb2 import HealthCheckResponse
 
 from server.access.access import Access
 from server.gateway import upstream
@@ -53,6 +54,35 @@ async def test_a_server_that_is_not_there_is_told_once(
     ]
 
 
+async def test_the_word_of_a_watch_that_ended_holds_until_the_next_one_is_silent(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upstream, "_AGAIN_SECONDS", 0.05)
+    followed = upstream.Upstream("localhost:1")
+    seen: list[bool] = []  # at the begin of each watch
+
+    class Stub:
+        def __init__(self, _: object) -> None:
+            pass
+
+        async def Watch(self, *_: object, **__: object) -> AsyncIterator[HealthCheckResponse]:  # gRPC's name
+            seen.append(followed.is_serving)
+            if len(seen) > 3:
+                await asyncio.Event().wait()
+            yield HealthCheckResponse(status=HealthCheckResponse.SERVING)
+
+    monkeypatch.setattr(upstream, "HealthStub", Stub)
+    watching = asyncio.create_task(followed.watch())
+    await until(lambda: len(seen) > 5)
+    watching.cancel()
+    await followed.close()
+
+    assert seen == [False, True, True, True, False, False]
+    assert [record.getMessage() for record in caplog.records if record.name == upstream.__name__] == [
+        "the server's health cannot be followed: no answer within 0.05 s"
+    ]
+
+
 ASKED = {"contents": ["A dog runs."], "targetLanguageCode": "de"}
 
 
@@ -96,10 +126,25 @@ async def test_a_new_certificate_is_shown_and_calls_under_way_go_on(
         engine.release(0)
 
         assert (answer.status, (await under_way).status, serves) == (200, 200, True)
+        # With each of them it asks first whether the server wants keys.
+        await until(lambda: [num_served(metrics, name) for name in ("old", "new")] == [2, 2])
         await behind.health.set_serving(False)
         await until(lambda: not behind.upstream.is_serving)
-    served = {
-        name: metrics.registry.get_sample_value("babelserve_tenant_requests_total", {"tenant": name, "outcome": "ok"})
-        for name in ("old", "new")
-    }
-    assert served == {"old": 2, "new": 1}  # it asks first whether the server wants keys
+
+
+async def test_a_certificate_that_the_server_does_not_take_is_seen_in_health(
+    opening_gateway: OpenGateway, metrics: Metrics, files: dict[str, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opening_gateway(Access(metrics.access, **files), "localhost", shown("old"), **files) as behind:
+        behind.upstream.renew(grpc.ssl_channel_credentials(authority().pem))
+        await until(lambda: not behind.upstream.is_serving)
+        behind.upstream.renew(shown("new"))
+        await until(lambda: behind.upstream.is_serving)
+
+    (message,) = [record.getMessage() for record in caplog.records if record.name == upstream.__name__]
+    assert message.startswith("the server's health cannot be followed: UNAVAILABLE: ")
+
+
+def num_served(metrics: Metrics, tenant: str) -> float | None:
+    labels = {"tenant": tenant, "outcome": "ok"}
+    return metrics.registry.get_sample_value("babelserve_tenant_requests_total", labels)

@@ -85,6 +85,10 @@ def test_other_forms_of_a_source_are_found() -> None:
         ([Term(("a", *"bcdefg" * 6), ("b",))], r"^glossary.terms\[0\].source_forms: must be at most 31, not 36"),
         ([Term(("a\nb",), ("b",))], r"^glossary.terms\[0\].source: must have no control characters, no line breaks"),
         ([Term(("a",), ("b",)), Term(("a",), ("c",))], r"^glossary.terms\[1\]: has a source that glossary.terms\[0\]"),
+        (
+            [Term(tuple(f"{name}{form} {'+' * 180}" for form in range(20)), ("b",)) for name in "abcdefgh"],
+            r"^glossary.terms\[5\]: makes 21720 words of all sources; a request has room for 20000$",
+        ),
     ],
 )
 def test_a_glossary_that_breaks_a_rule_is_refused(terms: list[Term], message: str) -> None:
@@ -132,10 +136,12 @@ def test_sources_that_differ_in_case_alone_are_the_same_if_case_is_ignored() -> 
         glossary("polish", "Polish", ignore_case=True)
 
 
-def test_the_glossaries_of_the_last_callers_are_kept() -> None:
+def test_small_glossaries_of_the_last_callers_are_kept() -> None:
     terms = (Term(("a",), ("b",)),)
+    many = tuple(Term((f"a{index}",), ("b" * 200,)) for index in range(170))
 
     assert compile_glossary(terms, False) is compile_glossary(terms, False)
+    assert compile_glossary(many, False) is not compile_glossary(many, False)
     assert compile_glossary((), False) is None
     named = compile_glossary((), False, ("it", "law", "it"))
     assert named is not None

@@ -20,6 +20,8 @@ DOG = Entries("en", "de", {"dog": ("Hund", "Hunde")})
         ("en,de\ndog,Hund,Hunde\n", True),
         ("en;de\ndog;Hund;Hunde\n;;;\n", True),
         ('en, de\n"dog", "Hund", Hunde\n', True),
+        ('"en","de"\n"dog","Hund","Hunde"\n', True),
+        ('"en";"de"\n"dog";"Hund";"Hunde"\n', True),
     ],
 )
 def test_a_header_says_the_languages_and_further_columns_are_forms(content: str, is_csv: bool) -> None:

@@ -57,6 +57,8 @@ def test_everything_else_is_none(line: str) -> None:
         ("  ````\n```\n````  \r\nA\n```\nB\n``` \r\n", ["  ````\n```\n````  \r", "```\nB\n``` \r"]),
         ("```\nA\n```py\nB\n```", ["```\nA\n```py\nB\n```"]),
         ("```\nA text", []),
+        ("```\nA\n    ```\nB\n\t```\n   ```\nC", ["```\nA\n    ```\nB\n\t```\n   ```"]),
+        ("    ```\nA\n```\nB\n", ["    ```\nA\n```"]),
         ("Run:\n~~~js\nlet a\n```\nb\n~~~~\nDone", ["~~~js\nlet a\n```\nb\n~~~~"]),
         ("A title\n~~~~~\nThe text\n~~~~~", []),
         ("Use ```a``` and\n```b```\n~~~\nA title\n~~~", []),

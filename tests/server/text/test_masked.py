@@ -39,6 +39,22 @@ def test_what_is_lost_is_put_about_where_the_source_has_it_and_what_came_twice_s
     assert (restored.text, restored.is_whole) == (text, False)
 
 
+@pytest.mark.parametrize(
+    ("source", "translation", "text"),
+    [
+        (
+            'Sent on {{ user name }} <img src="a.png" alt="our mail box"/> of be day ready.',
+            "Sent \ue001 on of be day ready.",
+            'Sent {{ user name }} <img src="a.png" alt="our mail box"/> on of be day ready.',
+        ),
+        ("{{ a b }} and {{ c d }} go", "geht", "{{ a b }} geht {{ c d }}"),
+        ("Press **name** of {name} now.", "Von \ue002 jetzt", "Von **{name}** jetzt"),
+    ],
+)
+def test_what_is_lost_is_put_into_no_other_part(source: str, translation: str, text: str) -> None:
+    assert MASKER.mask(source).restore(translation).text == text
+
+
 def test_parts_that_are_put_at_one_place_keep_their_order() -> None:
     masked = MASKER.mask("One \u4f60 \u2192 two")
 

@@ -4,9 +4,11 @@ import threading
 
 import pytest
 
-from server.errors import InvalidRequest
+from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
 from server.text import detector as detector_module
+from server.text import splitter as splitter_module
 from server.text.detector import DETECTOR_BYTES, Detector, Guess
+from server.text.splitter import Splitter
 from server.threads import SPLITTER_NICENESS
 from server.translation import detection as detection_room
 from server.translation.detection import DetectedLanguage, LanguageDetection
@@ -24,7 +26,7 @@ def memory() -> MemoryBudget:
 
 @pytest.fixture
 def detection(memory: MemoryBudget) -> LanguageDetection:
-    return LanguageDetection(memory)
+    return LanguageDetection(memory, Splitter())
 
 
 async def test_each_text_has_its_language_or_is_refused_by_its_place(detection: LanguageDetection) -> None:
@@ -100,3 +102,40 @@ async def test_much_text_is_looked_at_off_the_event_loop(
     own = threading.get_ident()
     assert [thread == own for thread in (threads[0], threads[1], threads[-1])] == [True, False, False]
     assert min(nice[1:]) >= SPLITTER_NICENESS
+
+
+async def test_prose_behind_signs_is_found(detection: LanguageDetection) -> None:
+    (found,) = await detection.detect(["-" * 600 + "\n" + GERMAN], ["de", "en"])
+
+    assert isinstance(found, DetectedLanguage)
+    assert found.code == "de"
+
+
+async def test_it_ends_when_nobody_waits_any_more(
+    detection: LanguageDetection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await detection.detect([GERMAN], ["de", "en"])
+    monkeypatch.setattr(detection_room, "first_words", None)
+
+    with pytest.raises(DeadlineExceeded):
+        await detection.detect([GERMAN] * 100, ["de", "en"], "text/plain", 0.0)
+
+
+async def test_reading_markup_ends_within_a_text(detection: LanguageDetection, monkeypatch: pytest.MonkeyPatch) -> None:
+    await detection.detect([GERMAN], ["de", "en"])
+    asked = iter([False, True])  # before the text, and within it
+    monkeypatch.setattr(Splitter, "work", lambda _, __, work, ___: asyncio.sleep(0, work(lambda: next(asked))))
+
+    with pytest.raises(DeadlineExceeded):
+        await detection.detect(["*a* " * 100], ["de", "en"], "text/markdown")
+
+
+async def test_it_counts_as_splitting_with_what_it_reads(
+    detection: LanguageDetection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(splitter_module, "MAX_CHARACTERS", 5 * 512 + (1 << 14))
+    text = GERMAN * 1000
+    await detection.detect([text], ["de", "en"], "text/markdown")
+
+    with pytest.raises(Overloaded):
+        await detection.detect([text, "."], ["de", "en"], "text/markdown")

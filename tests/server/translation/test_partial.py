@@ -92,6 +92,28 @@ async def test_a_text_over_two_legs_tells_nothing(model: Model, tokenizer: Token
     assert not engine.looked.is_set()
 
 
+@pytest.mark.parametrize("num_released", [0, 2])  # so many of its sentences are on the second leg
+async def test_a_text_over_two_legs_tells_nothing_beside_one_of_the_same_engine(
+    model: Model, tokenizer: Tokenizer, engine: EchoEngine, num_released: int
+) -> None:
+    engine.is_holding = True
+    leg = Leg(model=model, pair=model.manifest.language_pairs[0], options=DecodingOptions(beam_size=1))
+    sentence = SourceSentence(_TEXT, " ", tokenizer.encode(_TEXT))
+    over_two = TextAnswer(SplitText("", (sentence, sentence)), (leg, leg))
+    direct = TextAnswer(SplitText("", (sentence,)), (leg,))
+    with await start_job([over_two, direct], _PATIENCE_SECONDS) as job:
+        told = completions_and_partials(job)
+        first = await next_of(told)
+        for index in range(num_released):
+            engine.release(index)
+        engine.translates = lambda source: source[:6] + source  # it goes on
+        second = await next_of(told)
+
+    assert isinstance(first, Partial)
+    assert isinstance(second, Partial)
+    assert {first.place, second.place} == {Place(1, 0)}
+
+
 async def test_an_error_of_the_job_is_raised(model: Model, tokenizer: Tokenizer, engine: EchoEngine) -> None:
     error = EngineFailed("broken")
     engine.fails = lambda _: error

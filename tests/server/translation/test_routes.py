@@ -8,6 +8,7 @@ from server.bundle.languages import LanguagePair, Languages, SourceLanguage, Tar
 from server.errors import InvalidRequest, ModelNotFound
 from server.models.catalogue import Catalogue
 from server.models.model import Model
+from server.text.splitter import Splitter
 from server.translation.detection import DetectedLanguage, LanguageDetection
 from server.translation.memory import MemoryBudget
 from server.translation.request import TranslationRequest
@@ -26,13 +27,13 @@ class Told(LanguageDetection):
     """
 
     def __init__(self, *found: DetectedLanguage | InvalidRequest | None) -> None:
-        super().__init__(MemoryBudget(1))
+        super().__init__(MemoryBudget(1), Splitter())
         self.is_available = True
         self.asked: list[str] = []
         self._found = found
 
     async def detect(  # type: ignore[override]
-        self, texts: list[str], codes: tuple[str, ...], words_of: object
+        self, texts: list[str], codes: tuple[str, ...], mime_type: str, deadline: float
     ) -> list[DetectedLanguage | InvalidRequest | None]:
         self.asked = sorted(codes)
         return [*self._found]

@@ -16,7 +16,7 @@ from server.models.model import Model, ServedModel
 from server.models.traffic_split import TrafficSplit
 from server.telemetry.catalogue_metrics import CatalogueMetrics
 from server.telemetry.metrics import Metrics
-from server.text.splitter import MAX_TEXT_BYTES
+from server.text.splitter import MAX_TEXT_BYTES, Splitter
 from server.translation.detection import DetectedLanguage, LanguageDetection
 from server.translation.translator import Translator
 from tests.server.echo_engine import EchoEngine, idle_supervisor, with_weights
@@ -165,10 +165,10 @@ async def test_a_text_in_a_language_that_is_not_served_fails_alone(translator: T
     class Told(LanguageDetection):
         is_available = True
 
-        async def detect(self, texts: Any, codes: Any, words_of: Any = None) -> Any:
+        async def detect(self, texts: Any, codes: Any, mime_type: str = "", deadline: float = 0.0) -> Any:
             return [InvalidRequest("contents[0]", "detected language es"), DetectedLanguage("fr", 0.5)]
 
-    translator.detection = Told(translator.memory)
+    translator.detection = Told(translator.memory, Splitter())
     with await translator.accept(request("x " * MAX_TEXT_BYTES, "One dog.")) as job:
         await job.finish()
 

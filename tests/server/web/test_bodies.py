@@ -1,6 +1,7 @@
 """Bodies within limits, and what is in them."""
 
 import asyncio
+import gzip
 import json
 import time
 from typing import Any
@@ -39,6 +40,19 @@ def coming(*chunks: bytes | None, content_type: str = "", query: str = "", lengt
     return Request(scope, receive)
 
 
+class Waits(LongMessages):
+    """Says what was asked of it. All wait until the wait is over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[int] = []
+        self.is_over = asyncio.Event()
+
+    async def wait_to_parse(self, num_bytes: int) -> None:
+        self.asked.append(num_bytes)
+        await self.is_over.wait()
+
+
 async def test_a_body_is_read_to_its_end() -> None:
     assert await Bodies(LongMessages()).read(coming(b"ab", b"cd", b"")) == b"abcd"
 
@@ -69,6 +83,39 @@ async def test_all_bodies_that_are_being_read_have_a_limit_and_give_it_back() ->
     await asyncio.wait({slow})
 
     assert await bodies.read(coming(b"6789", b"")) == b"6789"
+
+
+@pytest.mark.parametrize(
+    ("content_type", "max_bytes", "times"),
+    [
+        ("multipart/form-data; boundary=x", MAX_BODY_BYTES + 1, 1),
+        ("multipart/form-data; boundary=x", MAX_BODY_BYTES, 8),
+        ("application/json", MAX_BODY_BYTES + 1, 8),
+    ],
+)
+async def test_a_form_with_a_file_keeps_others_waiting_for_less_long_than_json(
+    content_type: str, max_bytes: int, times: int
+) -> None:
+    waits = Waits()
+    waits.is_over.set()
+    await Bodies(waits).read(coming(b"a" * 20_000, b"", content_type=content_type), max_bytes)
+
+    assert waits.asked == [times * 20_000]
+
+
+async def test_a_body_that_was_unpacked_waits_by_its_length_and_counts_meanwhile() -> None:
+    waits = Waits()
+    bodies = Bodies(waits, max_unread_bytes=30_000)
+    packed = gzip.compress(b" " * 20_000)
+
+    first = asyncio.create_task(bodies.unpack(packed, "gzip"))
+    await asyncio.sleep(0)
+    with pytest.raises(Overloaded):
+        await bodies.unpack(packed, "gzip")
+    waits.is_over.set()
+
+    assert await first == await bodies.unpack(packed, "gzip") == b" " * 20_000
+    assert waits.asked == [160_000, 160_000]
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 15_000, b'{"a":' * 15_000, b"9" * 5000])
@@ -187,6 +234,19 @@ def test_a_query_may_have_many_values() -> None:
     assert read_query({"query_string": b"to=de&to=fr&x="}) == {"to": ["de", "fr"], "x": [""]}
     with pytest.raises(InvalidRequest):
         read_query({"query_string": b"x=%FF"})
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "UTF8", '"utf-8"', "iso-8859-1", "us-ascii"])
+async def test_a_form_may_say_its_charset(charset: str) -> None:
+    assert (await read_fields(coming(content_type=f"multipart/form-data; boundary=x; charset={charset}"), PARTS))["q"]
+
+
+@pytest.mark.parametrize("parameter", ["charset=punycode", "Charset=idna", "charset=undefined", "charset*=utf-8''idna"])
+async def test_a_form_in_another_charset_is_refused(parameter: str) -> None:
+    slow = PARTS.replace(b"a b", b"b-" + b"a" * 1_000_000)
+
+    with pytest.raises(InvalidRequest, match="body: must be a form in UTF-8 or ISO-8859-1"):
+        await read_fields(coming(content_type=f"multipart/form-data; boundary=x; {parameter}"), slow)
 
 
 async def test_a_file_of_a_form_has_its_name_and_its_content() -> None:

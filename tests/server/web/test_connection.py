@@ -232,10 +232,27 @@ async def test_where_requests_are_not_welcome_each_answer_closes_its_connection(
     assert await is_cut(reader)
 
 
+UPGRADE = {"connection": "Upgrade, HTTP2-Settings", "upgrade": "h2c", "http2-settings": "AAEAAEAAAAIAAAABAAMAAABk"}
+
+
 async def test_a_request_that_asks_for_another_protocol_is_answered_in_this_one(site: Site, connect: Connect) -> None:
     reader, writer = await connect(site.port)
-    upgrade = {"connection": "Upgrade, HTTP2-Settings", "upgrade": "h2c", "http2-settings": "AAEAAEAAAAIAAAABAAMAAABk"}
     for _ in range(2):
-        writer.write(head("POST", "/v1/translate", {"content-length": str(len(BODY)), **upgrade}) + BODY)
+        writer.write(head("POST", "/v1/translate", {"content-length": str(len(BODY)), **UPGRADE}) + BODY)
+
+        assert (await asyncio.wait_for(read_answer(reader), 5.0)).status == 200
+
+
+@pytest.mark.parametrize(
+    "pieces", [b"\r\n|upgrade: h2c", b"\r\nup|grade: h2c", b"\r\nu|p|g|r|a|d|e|:| h2c", b"\r\nupgrade|:"]
+)
+async def test_a_wish_for_another_protocol_may_come_in_pieces(site: Site, connect: Connect, pieces: bytes) -> None:
+    request = head("POST", "/v1/translate", {"content-length": str(len(BODY)), **UPGRADE}) + BODY
+    before, behind = request.split(pieces.replace(b"|", b""))
+    reader, writer = await connect(site.port)
+    for _ in range(2):
+        for piece in (before + pieces + behind).split(b"|"):
+            writer.write(piece)
+            await asyncio.sleep(0.02)  # until the server has parsed it
 
         assert (await asyncio.wait_for(read_answer(reader), 5.0)).status == 200

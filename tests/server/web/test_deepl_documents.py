@@ -7,9 +7,11 @@ from urllib.parse import urlencode
 import pytest
 
 from server.access.access import Access
+from server.documents.documents import MAX_FILE_BYTES
 from tests.server.echo_engine import EchoEngine
-from tests.server.web.client import Answer
-from tests.server.web.conftest import BILLING, SHIPPING, OpenSite, Site
+from tests.server.models.administered import until
+from tests.server.web.client import Answer, head
+from tests.server.web.conftest import BILLING, SHIPPING, Connect, OpenSite, Site
 from tests.server.web.forms import upload
 
 EN_DE = {"source_lang": "EN", "target_lang": "DE"}
@@ -45,6 +47,22 @@ async def test_a_document_is_translated_and_fetched_once(site: Site, prefix: str
     }
     assert (first.status, first.body) == (200, b"A dog runs.")
     assert (second.status, second.json["message"][:18]) == (404, "Document not found")
+
+
+async def test_it_stays_if_its_caller_hangs_up_before_it_has_come(site: Site, connect: Connect) -> None:
+    data = b"4" * (MAX_FILE_BYTES // 2)  # more than the buffers of a connection
+    started = (await upload(site, "/v2/document", EN_DE, "a.txt", data)).json
+    await at_its_end(site, started)
+    path, key = f"/v2/document/{started['document_id']}/result", {"document_key": started["document_key"]}
+    reader, writer = await connect(site.port)
+    writer.write(head("GET", f"{path}?{urlencode(key)}", {}))
+    assert b" 200 " in await reader.readuntil(b"\r\n\r\n")
+    writer.transport.abort()
+    await until(lambda: not site.server._server.server_state.tasks)
+
+    again = await site.call("POST", path, key)
+    assert (again.status, again.body) == (200, data)
+    assert (await site.call("POST", path, key)).status == 404
 
 
 async def test_it_cannot_be_fetched_before_its_end(site: Site, engine: EchoEngine) -> None:

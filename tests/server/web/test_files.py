@@ -1,8 +1,16 @@
+import asyncio
+import os
+import tempfile
+from typing import Any
+
 import pytest
+from starlette.types import Message
 
 from server.errors import InvalidRequest
+from server.web import files
 from server.web.bodies import File
-from server.web.files import read_file
+from server.web.exchange import CHUNK_BYTES
+from server.web.files import FileResponse, read_file
 
 
 def test_a_file_has_a_name_and_a_content() -> None:
@@ -16,3 +24,51 @@ def test_a_file_has_a_name_and_a_content() -> None:
 def test_anything_else_is_refused(values: list[object]) -> None:
     with pytest.raises(InvalidRequest, match=r"file: must be one file in a form of parts, not \d"):
         read_file({"file": values})
+
+
+async def never() -> Message:
+    raise AssertionError("nothing is received while a file is sent")
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+async def test_a_file_is_read_while_it_is_sent(is_gone: bool) -> None:
+    sent: list[Any] = []
+    ends: list[str] = []
+    state = {"is_closing": lambda: is_gone}
+    with tempfile.TemporaryFile() as file:
+        file.write(b"a" * (2 * CHUNK_BYTES + 1))
+        file.flush()
+        own = os.fdopen(os.dup(file.fileno()), "rb", buffering=0)
+        response = FileResponse(own, "text/plain", {}, lambda: ends.append("sent"))
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+            if len(sent) == 2:  # the head and the first piece
+                os.pwrite(file.fileno(), b"b" * CHUNK_BYTES, CHUNK_BYTES)
+                file.close()
+
+        await response({"type": "http", "state": state}, never, send)
+
+    head, *pieces = sent
+    assert (b"content-length", str(2 * CHUNK_BYTES + 1).encode()) in head["headers"]
+    assert [each["body"] for each in pieces] == [b"a" * CHUNK_BYTES, b"b" * CHUNK_BYTES, b"a", b""]
+    assert [each.get("more_body", False) for each in pieces] == [True, True, True, False]
+    assert own.closed
+    assert ends == ([] if is_gone else ["sent"])
+
+
+async def test_a_long_file_may_take_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "SEND_SECONDS", 0.2)
+    ends: list[str] = []
+    state = {"is_closing": lambda: False, "abort": lambda: ends.append("cut")}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await asyncio.sleep(0.5)
+
+    for num_bytes in (1 << 20, 64 << 20):
+        own = tempfile.TemporaryFile()  # noqa: SIM115 # the answer closes it
+        own.truncate(num_bytes)
+        await FileResponse(own, "text/plain", {}, lambda: ends.append("sent"))({"state": state}, never, send)
+
+    assert ends == ["cut", "sent"]

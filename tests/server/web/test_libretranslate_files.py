@@ -1,14 +1,18 @@
 """LibreTranslate's paths for files over a real socket; the engine echoes, and the processes are real."""
 
 import asyncio
+import gc
+import tracemalloc
 from urllib.parse import urlsplit
 
 import pytest
 
 from server.access.access import Access
 from server.documents.formats import FORMATS
+from tests.server.echo_engine import EchoEngine
 from tests.server.models.administered import until
 from tests.server.test_children import children
+from tests.server.web.client import head
 from tests.server.web.conftest import BILLING, Connect, OpenSite, Site
 from tests.server.web.forms import form, upload
 
@@ -100,3 +104,29 @@ async def test_the_formats_are_told(site: Site) -> None:
     assert settings["filesTranslation"] is True
     assert settings["supportedFilesFormat"] == [f".{extension}" for extension in FORMATS]
     assert settings["supportedFilesFormat"][0] == ".txt"
+
+
+async def test_a_file_is_not_kept_in_memory_while_it_is_translated(
+    site: Site, connect: Connect, engine: EchoEngine
+) -> None:
+    engine.is_holding = True
+    line, num_lines = b"42\n" * 20_000, 64
+    body, headers = form(EN_DE, "a.txt", b"|A dog runs.\n")
+    before, behind = body.split(b"|")
+    length = len(before) + num_lines * len(line) + len(behind)
+    _, writer = await connect(site.port)
+
+    tracemalloc.start()
+    try:
+        writer.write(head("POST", "/translate_file", headers | {"content-length": str(length)}) + before)
+        for _ in range(num_lines):
+            writer.write(line)
+            await writer.drain()
+        writer.write(behind)
+        await engine.submitted.wait()
+        gc.collect()
+        num_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert num_bytes < length / 2

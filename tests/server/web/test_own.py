@@ -1,5 +1,6 @@
 """Our own API over a real socket."""
 
+import asyncio
 import json
 
 import pytest
@@ -76,7 +77,8 @@ async def test_an_error_before_the_first_sentence_has_its_status(site: Site, eng
     assert (answer.status, answer.headers["retry-after"]) == (429, "2")
 
 
-async def test_an_error_amid_a_stream_is_its_last_event(site: Site, connect: Connect, engine: EchoEngine) -> None:
+async def begun_stream(site: Site, connect: Connect, engine: EchoEngine) -> asyncio.StreamReader:
+    """A stream of two sentences whose first one has come."""
     engine.is_holding = True
     reader, writer = await connect(site.port)
     body = json.dumps(REQUEST).encode()
@@ -84,6 +86,11 @@ async def test_an_error_amid_a_stream_is_its_last_event(site: Site, connect: Con
     await engine.submitted.wait()
     engine.release(0)
     await reader.readuntil(b"A dog runs.")
+    return reader
+
+
+async def test_an_error_amid_a_stream_is_its_last_event(site: Site, connect: Connect, engine: EchoEngine) -> None:
+    reader = await begun_stream(site, connect, engine)
     site.running.refuse()
     engine.fails = lambda _: EngineFailed("translation failed")
     engine.release(1)
@@ -91,6 +98,20 @@ async def test_an_error_amid_a_stream_is_its_last_event(site: Site, connect: Con
     rest = await reader.read()
 
     assert b"translation failed" in rest
+
+
+async def test_a_stream_that_the_server_cuts_off_at_its_end_says_so(
+    site: Site, connect: Connect, engine: EchoEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader = await begun_stream(site, connect, engine)
+    await site.server.stop()
+
+    rest = await reader.read()
+
+    assert b"event: error" in rest
+    assert b"the server is shutting down" in rest
+    assert rest.endswith(b"0\r\n\r\n")
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 async def test_pairs_are_scored_and_models_and_glossaries_are_listed(site: Site) -> None:

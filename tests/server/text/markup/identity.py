@@ -1,6 +1,7 @@
 """What a document is when each of its texts is translated into itself."""
 
 import re
+from collections.abc import Sequence
 
 from server.text.markup.document import STAND_IN, Block, Document
 
@@ -25,4 +26,10 @@ def _value(block: Block, stand_in: str) -> str:
 
 def identity(document: Document) -> str:
     """Returns the document that has each text in its own place again."""
-    return document.join([put_back(block) for block in document.blocks])
+    return joined(document, [put_back(block) for block in document.blocks])
+
+
+def joined(document: Document, texts: Sequence[str]) -> str:
+    """Returns the document that has one finished text in the place of each block."""
+    pairs = zip(texts, document.blocks, strict=True)
+    return document.leading + "".join(text + block.behind for text, block in pairs)

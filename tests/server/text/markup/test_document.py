@@ -1,14 +1,6 @@
-"""Documents of hand-made blocks."""
+"""What every reader of documents uses."""
 
-import html
-
-from server.text.markup.document import Block, Document, looking
-
-
-def test_texts_stand_in_their_blocks_places() -> None:
-    document = Document("<p>", (Block("One.", "</p><p>", html.escape), Block("Two.", "</p>", html.escape)))
-
-    assert document.join(["Eins.", "Zwei."]) == "<p>Eins.</p><p>Zwei.</p>"
+from server.text.markup.document import looking
 
 
 def test_items_are_looked_at_every_so_often() -> None:

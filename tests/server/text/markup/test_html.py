@@ -107,6 +107,14 @@ def test_tags_at_the_ends_of_a_text_stay_outside() -> None:
     assert texts("<p> <b> One </b> two</p>") == ["{<b>}One {</b>} two"]
 
 
+def test_white_space_that_is_written_as_a_reference_stays() -> None:
+    document = "<p>&#32;One&#9;<b>two</b> three&NewLine; </p>"
+
+    assert identity(read_html(document)) == document.replace("&#9;", " ")
+    assert texts(document) == ["One {<b>}two{</b>} three"]
+    assert identity(read_html("One&#321;")) == "One\u0141"
+
+
 def test_tags_know_their_partners() -> None:
     def partners(document: str) -> list[int | None]:
         return [tag.partner for tag in read_html(document).blocks[0].tags]

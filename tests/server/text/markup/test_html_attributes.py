@@ -7,7 +7,7 @@ import pytest
 
 from server.text.markup.builder import unescape
 from server.text.markup.html import read_html
-from tests.server.text.markup.identity import identity
+from tests.server.text.markup.identity import identity, joined
 from tests.server.text.markup.test_html import PIECES
 
 
@@ -74,7 +74,7 @@ def test_they_stay_unless_that_is_asked_for() -> None:
 def test_no_translation_ends_its_value(document: str, expected: str) -> None:
     read = read_html(document, with_attributes=True)
 
-    assert read.join([block.escape("a \"b\" & 'c'") for block in read.blocks]) == expected
+    assert joined(read, [block.escape("a \"b\" & 'c'") for block in read.blocks]) == expected
 
 
 def test_random_documents_come_back() -> None:
@@ -97,3 +97,11 @@ def test_random_documents_come_back() -> None:
 def _spelled(document: str) -> str:
     """Returns a document with its references decoded, without white space and signs that begin a reference."""
     return re.sub(r"[\s&]", "", unescape(document))
+
+
+@pytest.mark.parametrize("quote", ["'", '"', ""])
+def test_line_breaks_that_are_written_as_references_stay(quote: str) -> None:
+    document = f"<p title={quote}&#10;One&#10;two{quote}>"
+
+    assert texts(document) == ["\nOne\ntwo"]
+    assert identity(read_html(document, with_attributes=True)) == document

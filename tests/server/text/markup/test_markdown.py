@@ -5,7 +5,7 @@ import random
 import pytest
 
 from server.text.markup.markdown import read_markdown
-from tests.server.text.markup.identity import identity
+from tests.server.text.markup.identity import identity, joined
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,9 @@ from tests.server.text.markup.identity import identity
         ("---\ntitle: x\n---\nOne\n", ["One"]),
         ("One\n\n---\n***\n", ["One"]),
         ("One\n```py\ncode\n\n> code\n```\ntwo\n~~~\ncode", ["One", "two"]),
+        ("```\ncode\n    ```\ncode\n\t```\n> ```\n   ```\nOne\n", ["One"]),
+        ("- One\n\n  ```\n  code\n      ```\n  code\n     ```\n  two\n", ["One", "two"]),
+        ("> ```\n>     ```\n> > ```\n> code\n>  ```\n> One\n", ["One"]),
         ("One\n\n    code\n\ntwo\n", ["One", "two"]),
         ("<div>\nhtml\n\nOne\n\n<!-- a\n\nb -->\ntwo", ["html", "One", "two"]),
         ("<pre>\na\n\nb</pre>\n> <div>\n> html\n\n<p>One\n<b>two</b> &amp;\n</p>\n", ["One two &"]),
@@ -129,7 +132,7 @@ def test_texts_of_html_blocks_are_written_as_html_and_those_behind_as_markdown()
     document = read_markdown("<details><summary>One</summary>\n\nTwo\n\n</details>\n")
 
     assert [block.escape("*a* < b") for block in document.blocks] == ["*a* &lt; b", r"\*a\* < b"]
-    assert document.join(["1", "2"]) == "<details><summary>1</summary>\n\n2\n\n</details>\n"
+    assert joined(document, ["1", "2"]) == "<details><summary>1</summary>\n\n2\n\n</details>\n"
 
 
 def test_an_exclamation_mark_before_a_link_does_not_make_an_image_of_it() -> None:

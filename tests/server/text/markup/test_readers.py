@@ -36,6 +36,15 @@ def test_the_first_words_of_a_text_are_without_markup(name: str, text: str, word
     assert first_words(name, text).strip() == words
 
 
+def test_no_more_is_read_for_the_first_words_than_they_need() -> None:
+    read: list[int] = []
+    long, sparse = "<p>A dog runs.</p>" * 1000, "<b></b>" * 2000 + "A dog runs."
+
+    assert len(first_words("text/html", long, read.append)) < len(long) // 8
+    assert first_words("text/html", sparse, read.append) == "A dog runs."
+    assert max(read) > 2000
+
+
 class TooMany(Exception):
     """A document has more pieces than somebody wants to read."""
 

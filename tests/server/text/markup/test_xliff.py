@@ -33,6 +33,14 @@ NEW = '<xliff version="2.1"><file><unit id="1"><segment>{}</segment></unit></fil
             '<source> One</source><target state="translated"> One</target><alt-trans><source>On</source></alt-trans>',
         ),
         ("<source/>", "<source/>"),
+        *(
+            (f"<source>{source}</source>", f'<source>{source}</source><target state="translated">{target}</target>')
+            for source, target in [
+                ("One.&#10;", "One.&#10;"),
+                ("&#x0A; \n One &#32;<g/>", "&#x0A; \n One &#32;<g/>"),
+                ("<![CDATA[ &#10; One\n]]>", " &amp;#10; One\n"),
+            ]
+        ),
     ],
 )
 def test_a_translation_becomes_the_target_of_its_unit(unit: str, expected: str) -> None:
