@@ -13,7 +13,7 @@ from server.models.administration import Administration
 from server.models.loading import bundle_faults, process_memory
 from server.rpc.admin import ModelAdminService
 from server.rpc.health import Health
-from server.rpc.intake import Intake, messages_at_once
+from server.rpc.intake import HEALTH_MESSAGES, Intake, messages_at_once
 from server.rpc.interceptors import CallInterceptor
 from server.rpc.servers import HTTP_SHARE, RpcServers, connections_of, open_servers, other_ports
 from server.rpc.service import TranslationService
@@ -70,7 +70,7 @@ async def listening(
     await health.set_serving(False)
     await health.set_alive(True)
     long_messages = LongMessages()
-    most = messages_at_once(process_memory(settings))
+    most = messages_at_once(process_memory(settings)) - HEALTH_MESSAGES
     service = TranslationService(translator, Intake(translator.memory, most, long_messages=long_messages), running)
     with contextlib.ExitStack() as stack:
         faults: list[str] = []

@@ -34,7 +34,8 @@ from server.translation.memory import MemoryBudget, answer_need, message_need
 
 MAX_MESSAGE_BYTES = 4 << 20
 _MEMORY_PARTS = 8  # messages that are being read may take one of so many parts of the process's memory
-_LEAST_TURNS, _MOST_TURNS = 8, 64
+HEALTH_MESSAGES = 4  # of those that are read at once
+_LEAST_TURNS, _MOST_TURNS = 8 + HEALTH_MESSAGES, 64
 _SLOW_PARTS = 4  # slow connections have one of so many parts of all turns
 _TURNS_OF_CONNECTION = 2
 _PATIENCE_SECONDS = 3.0  # for a message to become whole; far more than a busy event loop needs
@@ -47,7 +48,7 @@ _HEAVY_RATE = 1 << 20  # bytes a second of all connections that have sent much: 
 
 
 def messages_at_once(process_bytes: int) -> int:
-    """Returns how many messages a process may read at once if it may take so many bytes of memory."""
+    """Returns how many messages a process may read at once, those of health included, if it may take so many bytes."""
     return min(_MOST_TURNS, max(_LEAST_TURNS, process_bytes // (_MEMORY_PARTS * MAX_MESSAGE_BYTES)))
 
 

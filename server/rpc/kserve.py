@@ -10,7 +10,7 @@ import grpc
 from babelserve.v1 import translation_pb2 as pb
 from server.api.handlers import Api
 from server.api.messages import parse
-from server.errors import Overloaded, TranslationError
+from server.errors import DeadlineExceeded, Overloaded, TranslationError
 from server.fronts import kserve as front
 from server.fronts import kserve_models as models
 from server.fronts.fields import fields_named
@@ -22,6 +22,7 @@ from server.telemetry.log import request_id
 from server.translation.memory import MemoryBudget
 from server.translation.running_calls import RunningCalls
 
+_READ_SECONDS = 5.0  # beyond the time of a request of a stream, within which its answers must be read
 _STREAM_BYTES = 2 * MAX_MESSAGE_BYTES  # of a stream that waits: the longest message, as it came and parsed
 
 
@@ -35,6 +36,7 @@ class KserveHandlers:
         running: says when the server shuts down.
         is_ready: says whether requests for a model are welcome; with an empty name, whether any are.
         count_refusal: counts a refused request of a stream, by its reason; the call itself goes on.
+        max_request_seconds: that a request may take.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class KserveHandlers:
         running: RunningCalls,
         is_ready: Callable[[str], bool],
         count_refusal: Callable[[str], None],
+        max_request_seconds: float,
     ) -> None:
         self._api = api
         self._intake = intake
@@ -52,6 +55,7 @@ class KserveHandlers:
         self._running = running
         self._is_ready = is_ready
         self._count_refusal = count_refusal
+        self._max_request_seconds = max_request_seconds
 
     async def server_live(self, _: kserve.ServerLiveRequest, __: float | None) -> kserve.ServerLiveResponse:
         """Says that the server answers."""
@@ -98,15 +102,15 @@ class KserveHandlers:
         """Yields the sentences of each request of a stream, one request after the other.
 
         Raises:
-            TranslationError: a message is none, or there is no memory for the stream. An error of a request is answered
-                within the stream, as Triton does.
+            TranslationError: a message is none, there is no memory for the stream, or the caller does not read. An
+                error of a request is answered within the stream, as Triton does.
             CancelledError: the server shuts down while the stream waits.
         """
         with self._memory.hold(_STREAM_BYTES):
             while (data := await self._next(context)) is not None:
-                async with contextlib.aclosing(self._answer(data, context.time_remaining())) as responses:
+                async with contextlib.aclosing(self._answer_in_time(data, context.time_remaining())) as responses:
                     async for response in responses:
-                        yield response.SerializeToString()
+                        yield response
 
     async def _next(self, context: Any) -> bytes | None:
         """Returns the next message of a stream; None at its end."""
@@ -116,6 +120,22 @@ class KserveHandlers:
                 return await reading
         finally:
             reading.cancel()
+
+    async def _answer_in_time(self, data: bytes, seconds: float | None) -> AsyncGenerator[bytes]:
+        """Yields the responses to one request of a stream, which keeps its models in memory.
+
+        Raises:
+            DeadlineExceeded: the caller has not read them in time.
+        """
+        limit = asyncio.timeout(self._max_request_seconds + _READ_SECONDS)
+        try:
+            async with limit, contextlib.aclosing(self._answer(data, seconds)) as responses:
+                async for response in responses:
+                    yield response.SerializeToString()
+        except (TimeoutError, GeneratorExit) as error:  # the latter, if it passes while a response is written
+            if limit.expired():
+                raise DeadlineExceeded("the answers were not read in time") from error
+            raise
 
     async def _answer(self, data: bytes, seconds: float | None) -> AsyncGenerator[kserve.ModelStreamInferResponse]:
         """Yields the responses to one request of a stream."""

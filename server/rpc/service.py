@@ -43,6 +43,7 @@ class TranslationService:
         self._memory = translator.memory
         self._running = running
         self._count_refusal = translator.metrics.count_refusal
+        self._max_request_seconds = translator.max_request_seconds
         self._bulk = BulkHandler(self._api, intake, translator.memory, running)
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
@@ -83,5 +84,7 @@ class TranslationService:
         return (
             *google_services(api, intake),
             riva_service(api, intake),
-            KserveHandlers(api, intake, self._memory, self._running, is_ready, self._count_refusal).service(),
+            KserveHandlers(
+                api, intake, self._memory, self._running, is_ready, self._count_refusal, self._max_request_seconds
+            ).service(),
         )

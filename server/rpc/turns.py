@@ -12,6 +12,7 @@ from collections import OrderedDict
 from typing import Any
 
 _LOOK_SECONDS = 0.05  # enough for a round trip, and for 64 KiB at 10 Mbit/s
+_LATE_SECONDS = 0.01  # of the event loop, in which messages may have come that it has not seen yet
 _MOST_LOOKS = 128
 _FAIR_SECONDS = 0.5  # of a turn, before another call may have it
 
@@ -51,26 +52,37 @@ class Turns:
         self._look_seconds = min(look_seconds, patience_seconds)
         self._fair_seconds = fair_seconds
         self._looks = asyncio.Semaphore(most_looks)
+        self._looking: dict[asyncio.Timeout, asyncio.TimerHandle] = {}  # looks, and what ends each
         self._taken: OrderedDict[asyncio.Timeout, float] = OrderedDict()  # turns, oldest first, and since when
 
     async def read(self, context: Any) -> Any:
         """Returns the message of a call, or `grpc.aio.EOF`. Raises TimeoutError if it is not whole in time."""
         await self._looks.acquire()
         limit = asyncio.timeout(None)
-        over = asyncio.get_running_loop().call_later(self._look_seconds, self._take_turn, limit)
+        self._look(limit)
         try:
             async with limit:
                 return await read_message(context)
         finally:
-            over.cancel()
             self._taken.pop(limit, None)
-            if limit.when() is None:  # still a look
+            if (end := self._looking.pop(limit, None)) is not None:
+                end.cancel()
                 self._looks.release()
 
-    def _take_turn(self, limit: asyncio.Timeout) -> None:
-        """Gives a turn to a reader whose look is over. If no turn is free, it ends this reader or another one."""
-        self._looks.release()
+    def _look(self, limit: asyncio.Timeout, *, is_second: bool = False) -> None:
+        loop = asyncio.get_running_loop()
+        self._looking[limit] = loop.call_later(self._look_seconds, self._take_turn, limit, is_second)
+
+    def _take_turn(self, limit: asyncio.Timeout, is_second: bool) -> None:
+        """Gives a turn to a reader whose look is over. If no turn is free, it ends this reader or another one.
+
+        Where the event loop was kept from seeing what has come, the reader looks once more.
+        """
         now = asyncio.get_running_loop().time()
+        if now - self._looking.pop(limit).when() > _LATE_SECONDS and not is_second:
+            self._look(limit, is_second=True)
+            return
+        self._looks.release()
         if len(self._taken) >= self._most:
             oldest, since = next(iter(self._taken.items()))
             if now - since < self._fair_seconds:

@@ -166,10 +166,10 @@ class Calls:
             logger.exception("a request failed by an error of the server's own")
             raise TranslationError("internal error") from error
 
-    def count_other(self, code: Code, front: str = GRPC) -> None:
-        """Counts a call that came to none of our methods, and how it was answered."""
+    def count_other(self, code: Code) -> None:
+        """Counts a call over gRPC that came to none of our methods, and how it was answered."""
         self._metrics.start_request("other")(code, 0.0, None)
-        self._metrics.count_front(front, code)
+        self._metrics.count_front(GRPC, code)
 
 
 def _add_reason(error: TranslationError) -> None:

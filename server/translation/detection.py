@@ -58,7 +58,7 @@ class LanguageDetection:
             deadline: instant of `time.monotonic`.
 
         Raises:
-            InvalidRequest: the detector does not know all of the languages.
+            InvalidRequest: the detector does not know all of the languages, or there is no memory to load it.
             Overloaded: too much is being split or detected already.
             DeadlineExceeded: the deadline passed.
         """
@@ -73,13 +73,18 @@ class LanguageDetection:
         return await self._splitter.work(num_characters, look, deadline)
 
     async def _load(self) -> Detector:
+        if not self._memory.shrink(DETECTOR_BYTES):
+            self._loading = None
+            message = (
+                f"is required: detection takes {DETECTOR_BYTES >> 20} MiB of memory, which this server cannot spare"
+            )
+            raise InvalidRequest("source_language_code", message)
         try:
-            detector = await asyncio.to_thread(Detector)
+            return await asyncio.to_thread(Detector)
         except BaseException:
             self._loading = None  # the next request tries again
+            self._memory.max_bytes += DETECTOR_BYTES
             raise
-        self._memory.max_bytes -= DETECTOR_BYTES
-        return detector
 
 
 @functools.lru_cache(maxsize=64)

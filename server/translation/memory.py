@@ -113,6 +113,17 @@ class MemoryBudget:
         self.max_bytes = total - self._reserved_bytes
         return is_possible
 
+    def shrink(self, num_bytes: int) -> bool:
+        """Leaves memory, from now on, to what is loaded for requests.
+
+        Returns:
+            Whether that was possible.
+        """
+        if self.max_bytes - num_bytes < _LEAST_BYTES:
+            return False
+        self.max_bytes -= num_bytes
+        return True
+
     def _check_room(self, num_bytes: int) -> None:
         """Raises Overloaded if all holders together would hold too much."""
         if self.used_bytes + num_bytes > self.max_bytes:

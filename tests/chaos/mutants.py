@@ -123,8 +123,8 @@ MUTANTS = (
             ),
             Edit(
                 "server/translation/calls.py",
-                "def count_other(self, code: Code, front: str = GRPC)",
-                "def count_other(self, code: Code, front: str = GRPC, method='')",
+                "def count_other(self, code: Code)",
+                "def count_other(self, code: Code, method='')",
             ),
             Edit("server/translation/calls.py", 'start_request("other")', "start_request(method)"),
         ),

@@ -1,7 +1,10 @@
 """Health behind a real gRPC server."""
 
 import asyncio
+import struct
+import tracemalloc
 from collections.abc import AsyncIterator
+from typing import Any
 
 import grpc
 import pytest
@@ -11,6 +14,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from server.rpc.health import Health
 from server.telemetry.metrics import Metrics
+from tests.chaos.http2 import PREFACE, SETTINGS, frame, literal
 
 SERVING, NOT_SERVING = HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING
 
@@ -21,16 +25,21 @@ def health(metrics: Metrics) -> Health:
 
 
 @pytest_asyncio.fixture
-async def stub(health: Health) -> AsyncIterator[HealthStub]:
+async def port(health: Health) -> AsyncIterator[int]:
     await health.set_serving(False)
     await health.set_alive(True)
     server = grpc.aio.server()
     health.add_to(server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
+    yield port
+    await server.stop(None)
+
+
+@pytest_asyncio.fixture
+async def stub(port: int) -> AsyncIterator[HealthStub]:
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         yield HealthStub(channel)
-    await server.stop(None)
 
 
 @pytest.mark.parametrize("name", ["", "babelserve.v1.TranslationService", "readiness"])
@@ -56,6 +65,61 @@ async def test_watchers_see_each_change(health: Health, stub: HealthStub) -> Non
     watch.cancel()
 
     assert seen == [NOT_SERVING, SERVING, NOT_SERVING]
+
+
+async def test_a_long_name_is_unknown_and_nothing_of_it_is_kept(stub: HealthStub) -> None:
+    num_bytes, num_watches = 512 << 10, 4
+    tracemalloc.start()
+    watches = []
+    for index in range(num_watches):  # paced by the intake, whose limits are tested with it
+        watches.append(
+            stub.Watch(HealthCheckRequest(service=f"{index}" * num_bytes), compression=grpc.Compression.Gzip)
+        )
+        assert (await watches[-1].read()).status == HealthCheckResponse.SERVICE_UNKNOWN
+    kept = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/server/*")])
+    tracemalloc.stop()
+
+    assert sum(each.size for each in kept.statistics("filename")) < num_bytes
+    for watch in watches:
+        watch.cancel()
+
+
+async def test_a_message_that_does_not_come_is_given_up(port: int) -> None:
+    async def outcome(method: str) -> grpc.StatusCode:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", [("grpc.use_local_subchannel_pool", 1)]) as channel:
+            raw: Any = channel
+            code: grpc.StatusCode = await raw.stream_stream(f"/grpc.health.v1.Health/{method}")().code()
+            return code
+
+    codes = await asyncio.wait_for(asyncio.gather(*map(outcome, ("Check", "Watch", "List"))), 15)
+
+    assert set(codes) == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+
+
+async def test_a_call_without_a_message_is_refused(port: int) -> None:
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        raw: Any = channel
+
+        assert (
+            await raw.stream_stream("/grpc.health.v1.Health/Check")(iter(())).code() is grpc.StatusCode.INVALID_ARGUMENT
+        )
+
+
+async def test_a_watcher_that_takes_no_answer_keeps_nobody_waiting(health: Health, stub: HealthStub, port: int) -> None:
+    fields = {":method": "POST", ":scheme": "http", ":path": "/grpc.health.v1.Health/Watch", ":authority": "localhost"}
+    fields |= {"te": "trailers", "content-type": "application/grpc"}
+    head = b"".join(literal(name.encode(), value.encode()) for name, value in fields.items())
+    no_window = frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 0))
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(PREFACE + no_window + frame(1, 4, 1, head) + frame(0, 1, 1, bytes(5)))
+    await reader.readuntil(b"application/grpc")  # the head of the answer; its body has no window
+
+    async with asyncio.timeout(10):
+        await health.begin_draining()
+        await health.set_serving(True)
+
+    assert (await stub.Check(HealthCheckRequest())).status == SERVING
+    writer.close()
 
 
 async def test_an_unknown_name_is_not_found(stub: HealthStub) -> None:

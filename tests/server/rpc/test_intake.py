@@ -143,7 +143,7 @@ async def test_a_message_that_comes_after_its_caller_has_left_is_taken_off_the_c
     assert sender.was_read
 
 
-@pytest.mark.parametrize(("mib", "expected"), [(128, 8), (512, 16), (1024, 32), (1 << 16, 64)])
+@pytest.mark.parametrize(("mib", "expected"), [(128, 12), (512, 16), (1024, 32), (1 << 16, 64)])
 def test_messages_being_read_have_a_part_of_the_memory(mib: int, expected: int) -> None:
     assert messages_at_once(mib << 20) == expected
     assert mib < 512 or expected * MAX_MESSAGE_BYTES <= mib << 17

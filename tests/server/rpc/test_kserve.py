@@ -11,8 +11,9 @@ import pytest
 from server.errors import EngineFailed, Overloaded
 from server.fronts.v1 import kserve_pb2 as kserve
 from server.telemetry.metrics import Metrics
+from server.translation.translator import Translator
 from tests.server.echo_engine import EchoEngine
-from tests.server.rpc.parts import SECONDS, Public, failure, told
+from tests.server.rpc.parts import SECONDS, OpenPublic, Public, failure, told
 
 SERVICE = "/inference.GRPCInferenceService"
 Request = kserve.ModelInferRequest
@@ -182,6 +183,27 @@ async def test_a_stream_may_wait_and_ends_when_the_server_does(public: Public) -
 
     assert error.code() is grpc.StatusCode.UNAVAILABLE
     wait.set()
+
+
+async def test_a_stream_that_is_not_read_ends_and_gives_its_model_back(
+    translator: Translator, opening_public: OpenPublic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator.max_request_seconds = 3.0
+    monkeypatch.setattr("server.rpc.kserve._READ_SECONDS", 0.0)
+    wait = asyncio.Event()
+
+    async def sent() -> AsyncIterator[bytes]:
+        yield asked(*("a dog " * 400 for _ in range(100))).SerializeToString()
+        await wait.wait()
+
+    async with opening_public() as public:
+        call = stream(public, sent())
+        assert text_of(await call.read()).startswith("a")
+        await asyncio.wait_for(public.running.wait_until_idle(), SECONDS)
+
+        assert translator.memory.used_bytes == 0
+        call.cancel()
+        wait.set()
 
 
 async def test_bytes_that_are_no_message_end_a_stream(public: Public) -> None:

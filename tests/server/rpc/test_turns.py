@@ -64,6 +64,19 @@ async def test_who_finds_all_turns_taken_leaves_while_their_holders_have_not_had
     assert await outcome(holding) == "read"
 
 
+async def test_who_has_its_message_when_a_late_event_loop_goes_on_needs_no_turn() -> None:
+    senders = [Sender() for _ in range(3)]
+    turns = Turns(1, 0.2, look_seconds=0.02, fair_seconds=60.0)
+    readings = [start(turns, sender) for sender in senders]
+    await asyncio.wait([asyncio.ensure_future(sender.is_being_read.wait()) for sender in senders])
+
+    time.sleep(0.1)  # noqa: ASYNC251 # nothing else runs meanwhile
+    for sender in senders[1:]:
+        sender.message.set_result(b"abc")
+
+    assert [await outcome(reading) for reading in readings] == ["given up", "read", "read"]
+
+
 async def test_who_has_had_a_turn_for_longest_gives_it_up_after_a_fair_part() -> None:
     turns = Turns(2, 60.0, look_seconds=0.01, fair_seconds=0.0)
     senders = [Sender() for _ in range(3)]

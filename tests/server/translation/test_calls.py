@@ -268,10 +268,10 @@ async def test_calls_are_counted_by_their_front(calls: Calls, metrics: Metrics) 
     refused = Call("Translate", "my-id", has_expired=lambda spare: False, front=HTTP)
     with pytest.raises(Overloaded):
         await calls.run(refused, lambda: raising(Overloaded("full", "sentences")))
-    calls.count_other(Code.UNIMPLEMENTED, HTTP)
+    calls.count_other(Code.UNIMPLEMENTED)
 
-    for code in ("RESOURCE_EXHAUSTED", "UNIMPLEMENTED"):
-        labels = {"front": "http", "code": code}
+    for front, code in (("http", "RESOURCE_EXHAUSTED"), ("grpc", "UNIMPLEMENTED")):
+        labels = {"front": front, "code": code}
         assert metrics.registry.get_sample_value("babelserve_front_requests_total", labels) == 1
     assert counted(metrics, "UNIMPLEMENTED", "other") == 1
 

@@ -65,6 +65,19 @@ async def test_it_is_loaded_once_when_it_is_first_needed_and_counts_as_memory(
     assert memory.max_bytes == before - DETECTOR_BYTES
 
 
+async def test_it_is_not_loaded_where_too_little_memory_would_be_left_for_requests() -> None:
+    memory = MemoryBudget(100 << 20)
+    detection = LanguageDetection(memory, Splitter())
+
+    for _ in range(2):
+        with pytest.raises(InvalidRequest, match="source_language_code: is required: detection takes 80 MiB"):
+            await detection.detect(["A dog."], ["en", "de"])
+
+    assert memory.max_bytes == 100 << 20
+    memory.max_bytes = 200 << 20  # a model was unloaded
+    assert await detection.detect(["A dog is running."], ["en", "de"])
+
+
 async def test_a_detector_that_could_not_be_loaded_is_loaded_for_the_next_request(
     detection: LanguageDetection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
