@@ -13,6 +13,7 @@ from server.bundle.languages import LanguagePair
 from server.errors import InvalidRequest, Overloaded
 from server.models.catalogue import Catalogue
 from server.models.model import Model, ServedModel
+from server.models.on_demand import OnDemand
 from server.models.traffic_split import TrafficSplit
 from server.telemetry.catalogue_metrics import CatalogueMetrics
 from server.telemetry.metrics import Metrics
@@ -79,11 +80,18 @@ async def test_a_model_that_is_loaded_for_a_request_decides_about_it(translator:
     offered = with_weights(model)
     loaded = with_manifest(model, dataclasses.replace(offered.manifest, language_pairs=(pair,)))
 
-    async def load(name: str) -> Model:
-        assert name == "echo"
-        return loaded
+    class Loading(OnDemand):
+        def __init__(self) -> None:
+            """It needs no folder."""
 
-    translator.catalogue = Catalogue(CatalogueMetrics(CollectorRegistry()), (), load)
+        async def prove(self, name: str) -> None:
+            assert name == "echo"
+
+        async def load(self, name: str) -> Model:
+            assert name == "echo"
+            return loaded
+
+    translator.catalogue = Catalogue(CatalogueMetrics(CollectorRegistry()), (), Loading())
     translator.catalogue.offer(ServedModel(manifest=offered.manifest, variant=model.variant, metrics=model.metrics))
     for _ in range(2):  # by the table from before it was loaded, and by one that knows it
         with await translator.accept(request("One dog.")) as job:
