@@ -48,7 +48,7 @@ class Health:
         self._is_welcome = False
         self._is_ready: Mapping[str, bool] | None = None  # by model; None until `watch` runs
         self._names: dict[str, None] = {}  # of models, also of models that are not served any more
-        self._told: dict[str, bool] = {}
+        self._told = dict.fromkeys(_SERVING_NAMES, False) | {LIVENESS: True}
         self._intake = Intake(MemoryBudget(0), HEALTH_MESSAGES, slow_seconds=_SLOW_SECONDS)  # no message is held
         self._changed = asyncio.Event()  # is set, and another takes its place, when anything else is told
 
