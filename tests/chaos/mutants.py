@@ -69,12 +69,12 @@ MUTANTS = (
         (
             Edit(
                 "server/engine/batch.py",
-                "self.plan.advance(top_ids[:, 0])",
+                "finished, failed = self.plan.advance(",
                 "running = self.plan.running\n"
                 "        if len(running) > 1:\n"
                 "            pair = [running[0].rows[0], running[1].rows[0]]\n"
                 "            top_ids[pair] = top_ids[pair[::-1]]\n"
-                "        self.plan.advance(top_ids[:, 0])",
+                "        finished, failed = self.plan.advance(",
             ),
         ),
     ),
