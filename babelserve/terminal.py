@@ -8,7 +8,7 @@ import re
 import sys
 from typing import BinaryIO
 
-_EXIT_BROKEN_PIPE = 141  # as a shell says of who was ended by SIGPIPE
+_EXIT_BROKEN_PIPE = 141  # as a shell reports a process that SIGPIPE has ended
 
 # All control characters but tabs and line ends, and all characters that change the direction of the text beside them.
 # Letters that are written from right to left stay, and so do the characters that join letters or emoji.

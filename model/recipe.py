@@ -64,7 +64,7 @@ class CorpusConfig:
             raise ValueError("; ".join(faults))
 
     def resolved(self) -> "CorpusConfig":
-        """Returns the corpus with whole paths in place of those that start with "./"."""
+        """Returns the corpus with each path that starts with "./" made whole."""
         names = {key: getattr(self, key) for key in ("source", "target", "tsv")}
         ours = {key: str(_CONFIGS / name) for key, name in names.items() if name.startswith("./")}
         return dataclasses.replace(self, **ours)  # type: ignore[arg-type]  # three texts

@@ -43,7 +43,7 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _QUOTED = rf"""\"(?:[^"\\\n]|\\.){{0,{MAX_NAME_LENGTH}}}\"|'[^'\n]{{0,{MAX_NAME_LENGTH}}}'"""
 _DOTTED = re.compile(rf"(?<![\w-])(?:(?:[\w-]+|{_QUOTED})[ \t]*\.[ \t]*){{{MAX_DOTS + 1}}}")
 
-_PROOFS: dict[str, Callable[[Account], Sequence[object]]] = {  # what nobody else may have, whenever it expires
+_PROOFS: dict[str, Callable[[Account], Sequence[object]]] = {  # what may stand once in the file, whatever its expiry
     "keys": lambda account: [key.digest for key in account.keys if key.digest],
     "common_names": lambda account: account.common_names,
     "uris": lambda account: account.uris,

@@ -165,7 +165,7 @@ class Documents:
             self.forget(job)
 
     def _why_full(self, kept: Sequence[Job], owner: str, num_bytes: int) -> str:
-        """Returns why another document has no place beside those that are kept; "" if it has."""
+        """Returns which limit a further document would pass beside the kept documents; "" for none."""
         num_own = sum(job.owner == owner for job in kept)
         if num_own >= self._limits.of_owner:
             return f"{num_own} documents of this caller are under way"

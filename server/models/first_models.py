@@ -92,7 +92,7 @@ async def _prove_first(
             loader.check_refused(catalogue.names)
             if stop.is_set():
                 break
-            await asyncio.sleep(_LOOK_SECONDS)  # nobody tells
+            await asyncio.sleep(_LOOK_SECONDS)  # the catalogue has no event for this
     except StartupError:
         watching.cancel()
         raise

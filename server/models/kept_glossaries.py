@@ -91,7 +91,7 @@ class KeptGlossaries:
         Args:
             tenant: whose it is.
             title: for people.
-            given: its dictionaries, in place of those that it has.
+            given: its new dictionaries, which replace the old ones.
             identity: of the one that it replaces; empty for a new one.
             revision: that this one must have; 0 for any.
 

@@ -1,7 +1,7 @@
 """Loads models of the folder when requests first need them, and tries again later what has failed.
 
 A model has failed if none of its versions could be loaded. Some reasons pass by themselves, such as too little memory
-or too many open files. So the server proves its bundles again, but for those that were at fault by their proofs.
+or too many open files. So the server proves a bundle again, unless a proof has found a fault of the bundle itself.
 """
 
 import math

@@ -34,7 +34,7 @@ from server.translation.memory import MemoryBudget, answer_need, message_need
 
 MAX_MESSAGE_BYTES = 4 << 20
 _MEMORY_PARTS = 8  # messages that are being read may take one of so many parts of the process's memory
-HEALTH_MESSAGES = 4  # of those that are read at once
+HEALTH_MESSAGES = 4  # of health calls, which are read at once
 _LEAST_TURNS, _MOST_TURNS = 8 + HEALTH_MESSAGES, 64
 _SLOW_PARTS = 4  # slow connections have one of so many parts of all turns
 _TURNS_OF_CONNECTION = 2

@@ -56,7 +56,7 @@ async def completions_and_partials(job: Job) -> AsyncIterator[Place | Partial]:
 
 
 def _partials(job: Job, told: dict[Place, str]) -> list[Partial]:
-    """Returns the partial texts that are others than those that were told, and notes them.
+    """Returns the partial texts that have changed since they were last sent, and notes them.
 
     Texts over a pivot have none, though an engine that another text's only leg has may be running their sentences.
     """

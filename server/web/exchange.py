@@ -172,7 +172,7 @@ class Endpoint:
 
 
 async def send_pieces(response: Response, pieces: Iterable[bytes], seconds: float, scope: Scope, send: Send) -> bool:
-    """Sends the head of an answer, and its body in pieces. A caller who does not take it in time is put out.
+    """Sends the head of an answer, and its body in pieces. Ends the connection if the caller does not take it in time.
 
     Returns:
         Whether the caller was still there when all was sent.

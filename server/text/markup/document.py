@@ -62,7 +62,7 @@ class Block:
 
     Attributes:
         text: with entities decoded, every run of line breaks and blanks beside them one blank, none at the ends. An
-            attribute's value has those that are written as entities.
+            attribute's value keeps a line break that is written as an entity.
         behind: the document between this block and the next one, as it is.
         escape: writes a plain text as the format does in this place, such as "&lt;" for "<".
         tags: inline tags, in the order of the document; of one position in this order, too.
