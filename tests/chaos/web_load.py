@@ -18,7 +18,7 @@ _TURN_SECONDS = 8.0  # of each front in turn, so that a busy machine slows both 
 def overloaded(options: Options) -> Iterator[Check]:
     """W1: R2 over HTTP. Callers say how long they wait, and hang up then."""
     if not options.is_quick:
-        plan = Plan(multiples=(1.3, 3.0, 10.0), seconds=16.0, calm_seconds=5.0, with_retries=(False,), is_http=True)
+        plan = Plan(multiples=(1.3, 3.0, 10.0), seconds=30.0, with_retries=(False,), is_http=True)
         yield from measure(plan)
         return
     plan = Plan(sentences=2, beam_size=1, spec=KEYED, flags=KEYED_FLAGS, is_http=True)
