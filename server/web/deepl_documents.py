@@ -85,11 +85,11 @@ class DeepLDocuments:
         return json_response(value)
 
     async def download(self, exchange: Exchange) -> Response:
-        """Answers with a translated document, and forgets it when it is sent."""
+        """Answers with a translated document."""
         job = await self._find(exchange)
         if not job.ended.is_set():
             raise NotServing("Document translation is not done")
-        return file_response(job, when_sent=lambda: self._documents.forget(job))
+        return file_response(job)
 
     async def _find(self, exchange: Exchange) -> Job:
         """Returns a document. Raises TranslationError, also if the key of the document is wrong."""

@@ -171,25 +171,20 @@ class Endpoint:
             give_back()
 
 
-async def send_pieces(response: Response, pieces: Iterable[bytes], seconds: float, scope: Scope, send: Send) -> bool:
-    """Sends the head of an answer, and its body in pieces. Ends the connection if the caller does not take it in time.
+async def send_pieces(response: Response, pieces: Iterable[bytes], seconds: float, scope: Scope, send: Send) -> None:
+    """Sends the head of an answer, and its body in pieces.
 
-    Returns:
-        Whether the caller was still there when all was sent.
+    Ends the connection if the caller does not take it in time.
     """
-    state = scope["state"]  # of `Connection`
     try:
         async with asyncio.timeout(seconds):
             await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
             for piece in pieces:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
                 await asyncio.sleep(0)  # lets others work, and the connection end
-            is_there = not state["is_closing"]()
             await send({"type": "http.response.body", "body": b""})
-            return is_there
     except TimeoutError:
-        state["abort"]()  # a close would wait for the caller to take what is written
-        return False
+        scope["state"]["abort"]()  # of `Connection`; a close would wait for the caller to take what is written
 
 
 def json_response(value: Any, status: int = 200) -> Response:

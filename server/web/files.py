@@ -1,7 +1,7 @@
 """Files in requests and answers."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 from urllib.parse import quote
 
@@ -43,15 +43,11 @@ class FileResponse(Response):
         file: open; the answer closes it.
         media_type: of the file.
         headers: besides the type and the length.
-        when_sent: is called when all of it is sent to a caller who is still there.
     """
 
-    def __init__(
-        self, file: IO[bytes], media_type: str, headers: Mapping[str, str], when_sent: Callable[[], None]
-    ) -> None:
+    def __init__(self, file: IO[bytes], media_type: str, headers: Mapping[str, str]) -> None:
         super().__init__(media_type=media_type, headers=headers)
         self._file = file
-        self._when_sent = when_sent
         self._num_bytes = os.fstat(file.fileno()).st_size
         self.headers["content-length"] = str(self._num_bytes)
 
@@ -62,12 +58,10 @@ class FileResponse(Response):
             places = range(0, self._num_bytes, CHUNK_BYTES)
             # Not by `read`, because all descriptors of a file have one position.
             pieces = (os.pread(file.fileno(), CHUNK_BYTES, place) for place in places)
-            is_sent = await send_pieces(self, pieces, seconds, scope, send)
-        if is_sent:
-            self._when_sent()
+            await send_pieces(self, pieces, seconds, scope, send)
 
 
-def file_response(job: Job, when_sent: Callable[[], None] = lambda: None) -> Response:
+def file_response(job: Job) -> Response:
     """Returns the answer with a translated file, for saving. Raises DocumentFailed if there is none."""
     return FileResponse(
         job.open_result(),
@@ -78,5 +72,4 @@ def file_response(job: Job, when_sent: Callable[[], None] = lambda: None) -> Res
             "content-security-policy": "sandbox",
             "cache-control": "no-store",
         },
-        when_sent=when_sent,
     )
