@@ -20,7 +20,7 @@ from server.fronts.deepl_documents import (
 from server.fronts.deepl_languages import check_formality
 from server.web.deepl import PREFIXES, read
 from server.web.exchange import Exchange, Site, json_response
-from server.web.files import MAX_UPLOAD_BYTES, file_response, read_file
+from server.web.files import MAX_UPLOAD_BYTES, FileResponse, read_file
 
 # A status waits for the end, because clients ask only every 5 s. Half, and most small documents take 5 s. Twice, and
 # deepl-node, which gives up an answer after 5 s, sends it again.
@@ -89,7 +89,7 @@ class DeepLDocuments:
         job = await self._find(exchange)
         if not job.ended.is_set():
             raise NotServing("Document translation is not done")
-        return file_response(job)
+        return FileResponse(job)
 
     async def _find(self, exchange: Exchange) -> Job:
         """Returns a document. Raises TranslationError, also if the key of the document is wrong."""

@@ -15,7 +15,7 @@ from server.fronts.own import FRONT
 from server.translation.rules import shown
 from server.web.bodies import read_fields
 from server.web.exchange import Exchange, Site, json_response
-from server.web.files import MAX_UPLOAD_BYTES, file_response, read_file
+from server.web.files import MAX_UPLOAD_BYTES, FileResponse, read_file
 
 
 class DocumentsApi:
@@ -62,7 +62,7 @@ class DocumentsApi:
         """Answers with the translated file as soon as it is there."""
         job = await self._find(exchange)
         await job.wait()
-        return file_response(job)
+        return FileResponse(job)
 
     async def forget(self, exchange: Exchange) -> Response:
         """Ends the work, and forgets the document."""

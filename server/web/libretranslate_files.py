@@ -14,7 +14,7 @@ from server.documents.job import Job
 from server.errors import TranslationError
 from server.fronts.libretranslate import FRONT, WrongRequest, read_translate_file, refusal
 from server.web.exchange import Exchange, Site, json_response
-from server.web.files import MAX_UPLOAD_BYTES, file_response, read_file
+from server.web.files import MAX_UPLOAD_BYTES, FileResponse, read_file
 from server.web.libretranslate import PREFIXES, read
 
 _UPLOAD = "/translate_file"
@@ -60,7 +60,7 @@ class LibreTranslateFiles:
             raise WrongRequest("filename", "Invalid filename") from None
         job = self._documents.find_open(identity)
         await job.wait()
-        return file_response(job)
+        return FileResponse(job)
 
     async def _start(self, exchange: Exchange) -> Job:
         """Begins to translate the file. It returns without its content."""
