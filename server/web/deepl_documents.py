@@ -41,14 +41,17 @@ class DeepLDocuments:
 
     def routes(self) -> list[Route]:
         """Returns the routes that an application has for it."""
+        uploads = {"POST /v2/document": self.upload}
         handlers = {
-            "POST /v2/document": self.upload,
             "GET /v2/document/{identity}": self.status,
             "POST /v2/document/{identity}": self.status,
             "GET /v2/document/{identity}/result": self.download,
             "POST /v2/document/{identity}/result": self.download,
         }
-        return self._site.routes(FRONT, handlers, PREFIXES, MAX_UPLOAD_BYTES)
+        return [
+            *self._site.routes(FRONT, uploads, PREFIXES, MAX_UPLOAD_BYTES),
+            *self._site.routes(FRONT, handlers, PREFIXES),
+        ]
 
     async def upload(self, exchange: Exchange) -> Response:
         """Begins to translate `file`, and answers with what identifies the document."""
@@ -94,6 +97,7 @@ class DeepLDocuments:
     async def _find(self, exchange: Exchange) -> Job:
         """Returns a document. Raises TranslationError, also if the key of the document is wrong."""
         fields, caller = await read(exchange)
+        exchange.body = b""
         job = await self._documents.find(exchange.request.path_params["identity"], caller)
         check_key(fields, job.key)
         return job

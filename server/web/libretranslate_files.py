@@ -34,8 +34,10 @@ class LibreTranslateFiles:
 
     def routes(self) -> list[Route]:
         """Returns the routes that an application has for it."""
-        handlers = {f"POST {_UPLOAD}": self.translate_file, "GET /download_file/{name}": self.download}
-        return self._site.routes(FRONT, handlers, PREFIXES, MAX_UPLOAD_BYTES)
+        return [
+            *self._site.routes(FRONT, {f"POST {_UPLOAD}": self.translate_file}, PREFIXES, MAX_UPLOAD_BYTES),
+            *self._site.routes(FRONT, {"GET /download_file/{name}": self.download}, PREFIXES),
+        ]
 
     async def translate_file(self, exchange: Exchange) -> Response:
         """Answers `file`, `source`, `target` with `translatedFileUrl`."""
@@ -59,6 +61,7 @@ class LibreTranslateFiles:
         except ValueError:
             raise WrongRequest("filename", "Invalid filename") from None
         job = self._documents.find_open(identity)
+        exchange.body = b""
         await job.wait()
         return FileResponse(job)
 
