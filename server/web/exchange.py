@@ -87,6 +87,12 @@ class Site:
             routes.append(Route(prefix + path, Endpoint(front, self, handle, max_body_bytes), methods=[method]))
         return routes
 
+    async def health(self, _: Exchange) -> Response:
+        """Answers 200 while requests are welcome. Raises NotServing while they are not."""
+        if not self.backend.is_serving:
+            raise NotServing("requests are not welcome: the server is loading or draining, or a lane is lost")
+        return json_response({"status": "ok"})
+
 
 class Endpoint:
     """An ASGI application that answers the requests of one path.
