@@ -157,8 +157,9 @@ class Documents:
     def _make_room(self, owner: str, num_bytes: int) -> None:
         """Forgets results so that a new document has room. If all of them are too few, it forgets none.
 
-        The caller's own results give way at the limits of documents. At that of bytes, it is the results of the owner
-        whose files have the most bytes, unless that is less than the caller's files would have.
+        At the limits of documents, the caller's own results give way, and at that of bytes, results of the owner whose
+        files have the most. An owner other than the caller must have more bytes than the caller would have with the
+        new document.
 
         Raises:
             Overloaded: too few documents have ended.
@@ -174,7 +175,7 @@ class Documents:
             self.forget(job)
 
     def _leaving_for_bytes(self, leaving: Sequence[Job], owner: str, num_bytes: int) -> list[Job]:
-        """Returns the results that must leave beside others so that a new document's bytes have room; see above."""
+        """Returns the results that must leave, besides others, so that the bytes of a new document have room."""
         self._forgotten = {job for job in self._forgotten if job.num_bytes}
         staying = [job for job in self._jobs.values() if job not in leaving]
         held = Counter({owner: num_bytes})  # bytes by owner
