@@ -1,8 +1,8 @@
 """The process that reads a document, or writes it with its translations. `server.documents.parsing` starts it.
 
 It has files that are open and have no names, and bounds: memory (set by `server.children`), processor time, what it
-writes. It has no network, as far as the kernel gives that. It says one line of JSON: its fault or null, and how many
-translations did not fit.
+writes. It has no network, as far as the kernel gives that. It says one line of JSON: `fault`, which is null if there is
+none, and for a document that it has written `num_unfit`, how many translations did not fit.
 """
 
 import json
@@ -32,7 +32,7 @@ def read(format_name: str, source: int, output: int) -> None:
         output: descriptor of an empty file.
     """
 
-    def work() -> int:
+    def work() -> dict[str, int]:
         document = READERS[format_name](_all_of(source))
         num_bytes = sum(len(text.encode()) for text in document.texts)
         if len(document.texts) > MAX_TEXTS or num_bytes > MAX_TEXT_BYTES:
@@ -41,7 +41,7 @@ def read(format_name: str, source: int, output: int) -> None:
         _write(
             output, json.dumps({"mime_type": document.mime_type, "texts": document.texts}, ensure_ascii=False).encode()
         )
-        return 0
+        return {}
 
     _run(work)
 
@@ -57,30 +57,31 @@ def write(format_name: str, source: int, output: int, translations: int, target:
         target: code of the target language.
     """
 
-    def work() -> int:
+    def work() -> dict[str, int]:
         given: Any = json.loads(_all_of(translations))
         written, unfit = READERS[format_name](_all_of(source)).write(given, target)
         _write(output, written)
-        return len(unfit)
+        return {"num_unfit": len(unfit)}
 
     _run(work)
 
 
-def _run(work: Callable[[], int]) -> None:
+def _run(work: Callable[[], dict[str, int]]) -> None:
+    """Has the process do its work, and say what the work returns, with the fault beside it."""
     os.nice(_NICE)
     resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_WRITTEN_BYTES, MAX_WRITTEN_BYTES))
     isolate()
-    fault, num_unfit = None, 0
+    said: dict[str, Any] = {"fault": None}
     try:
-        num_unfit = work()
+        said |= work()
     except BadFile as error:
-        fault = str(error)
+        said["fault"] = str(error)
     except MemoryError:
-        fault = "takes too much memory to read"
+        said["fault"] = "takes too much memory to read"
     except RecursionError:
-        fault = "is nested too deep"
-    os.write(1, json.dumps({"fault": fault, "num_unfit": num_unfit}).encode())
+        said["fault"] = "is nested too deep"
+    os.write(1, json.dumps(said).encode())
     os._exit(0)  # what was built is not taken apart
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import IO
@@ -65,6 +66,7 @@ class Documents:
         self._parser = parser or Parser(len(os.sched_getaffinity(0)))
         self._jobs: dict[str, Job] = {}
         self._tasks: dict[Job, asyncio.Task[None]] = {}
+        self._forgotten: set[Job] = set()  # as far as their files may still be open
 
     async def start(self, name: str, data: bytes, options: pb.TranslateRequest, caller: Caller) -> Job:
         """Begins to translate a file.
@@ -129,6 +131,7 @@ class Documents:
         """Ends a document's work, if it is not at its end, and forgets it. Callers that wait for it get a failure."""
         self._jobs.pop(job.identity, None)
         job.give_up()
+        self._forgotten.add(job)
         task = self._tasks.pop(job, None)
         if task is not None:
             task.cancel()  # `_end` closes the files then
@@ -152,28 +155,43 @@ class Documents:
         asyncio.get_running_loop().call_later(self._limits.seconds, self.forget, job)
 
     def _make_room(self, owner: str, num_bytes: int) -> None:
-        """Forgets as many results of an owner as a new document needs. Raises Overloaded alone if all are too few."""
-        kept = list(self._jobs.values())
-        ended = [job for job in kept if job.owner == owner and job.ended.is_set()]
-        forgotten: list[Job] = []
-        while why := self._why_full(kept, owner, num_bytes):
-            if not ended:
-                raise Overloaded(why, "memory", 5.0)
-            forgotten.append(ended.pop(0))
-            kept.remove(forgotten[-1])
-        for job in forgotten:
+        """Forgets results so that a new document has room. If all of them are too few, it forgets none.
+
+        At the limits of documents, the caller's own results give way, and at that of bytes, results of the owner whose
+        files have the most. An owner other than the caller must have more bytes than the caller would have with the
+        new document.
+
+        Raises:
+            Overloaded: too few documents have ended.
+        """
+        own = [job for job in self._jobs.values() if job.owner == owner]
+        num_surplus = 1 + max(len(own) - self._limits.of_owner, len(self._jobs) - self._limits.in_all)
+        leaving = [job for job in own if job.ended.is_set()][: max(0, num_surplus)]
+        if len(leaving) < num_surplus:
+            if len(own) >= self._limits.of_owner:
+                raise Overloaded(f"{len(own)} documents of this caller are under way", "memory", 5.0)
+            raise Overloaded(f"the server keeps {len(self._jobs)} documents", "memory", 5.0)
+        for job in leaving + self._leaving_for_bytes(leaving, owner, num_bytes):
             self.forget(job)
 
-    def _why_full(self, kept: Sequence[Job], owner: str, num_bytes: int) -> str:
-        """Returns which limit a further document would pass beside the kept documents; "" for none."""
-        num_own = sum(job.owner == owner for job in kept)
-        if num_own >= self._limits.of_owner:
-            return f"{num_own} documents of this caller are under way"
-        if len(kept) >= self._limits.in_all:
-            return f"the server keeps {len(kept)} documents"
-        if sum(job.num_bytes for job in kept) + num_bytes > self._limits.num_bytes:
-            return f"documents hold {self._limits.num_bytes >> 20} MiB"
-        return ""
+    def _leaving_for_bytes(self, leaving: Sequence[Job], owner: str, num_bytes: int) -> list[Job]:
+        """Returns the results that must leave, besides others, so that the bytes of a new document have room."""
+        self._forgotten = {job for job in self._forgotten if job.num_bytes}
+        staying = [job for job in self._jobs.values() if job not in leaving]
+        held = Counter({owner: num_bytes})  # bytes by owner
+        for job in (*staying, *self._forgotten, *(job for job in leaving if job.num_readers)):
+            held[job.owner] += job.num_bytes
+        # The bytes of a result that somebody reads would stay.
+        results = [job for job in staying if job.ended.is_set() and job.num_bytes and not job.num_readers]
+        found = []
+        while held.total() > self._limits.num_bytes:
+            larger = [job for job in results if job.owner == owner or held[job.owner] > held[owner]]
+            if not larger:
+                raise Overloaded(f"documents hold {self._limits.num_bytes >> 20} MiB", "memory", 5.0)
+            found.append(max(larger, key=lambda job: held[job.owner]))
+            results.remove(found[-1])
+            held[found[-1].owner] -= found[-1].num_bytes
+        return found
 
 
 def _fill(file: IO[bytes], data: bytes) -> None:

@@ -5,10 +5,9 @@ import contextlib
 import enum
 import logging
 import math
-import os
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, TypeVar
 
@@ -80,7 +79,7 @@ class Job:
         name: of the file, plain.
         extension: a key of `FORMATS`.
         source: the file, open until the document's end.
-        num_bytes: of the file, and then of the result.
+        num_bytes: of the file, and then of the result; 0 when neither is on the disk any more.
         options: what all texts ask for; source and target are codes or "".
         identity: 32 hexadecimal digits that nobody can guess.
         key: 64 more.
@@ -88,7 +87,9 @@ class Job:
         num_texts, num_done, num_failed: texts in all, finished, and left as they were because they failed or their
             translations did not fit.
         num_characters: of all texts.
-        result: the translated file, open while the document is kept; None before its end, or if it has failed.
+        result: the translated file, open while the document is kept or somebody reads it; None before its end, or if
+            it has failed.
+        num_readers: of the result.
         failure: what has ended it; None unless the state is ERROR.
         started: seconds, by `time.monotonic`.
         ended: is set at its end.
@@ -109,6 +110,7 @@ class Job:
     num_failed: int = 0
     num_characters: int = 0
     result: IO[bytes] | None = None
+    num_readers: int = 0
     failure: DocumentFailed | None = None
     started: float = field(default_factory=time.monotonic)
     ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -131,12 +133,27 @@ class Job:
         except TimeoutError:
             return
 
-    def open_result(self) -> IO[bytes]:
-        """Returns the translated file, open once more, at any place. Raises DocumentFailed if there is none."""
+    def check_result(self) -> None:
+        """Raises DocumentFailed if the document has failed or was given up. It must have ended."""
         if self.failure is not None:
             raise self.failure.with_traceback(None)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[IO[bytes]]:
+        """Gives a block the result, which stays open until the block ends, even if the document is forgotten before.
+
+        All readers share the position of the file, so they read it by `os.pread`. Raises DocumentFailed as
+        `check_result`.
+        """
+        self.check_result()
         assert self.result is not None, "it has ended"
-        return os.fdopen(os.dup(self.result.fileno()), "rb", buffering=0)
+        self.num_readers += 1
+        try:
+            yield self.result
+        finally:
+            self.num_readers -= 1
+            if self.failure is not None:  # it was forgotten meanwhile
+                self.close()
 
     def give_up(self) -> None:
         """Ends it with a failure: nobody is given its result any more, not even one that is there."""
@@ -145,10 +162,13 @@ class Job:
         self.ended.set()
 
     def close(self) -> None:
-        """Forgets its files."""
+        """Closes its files; while somebody reads the result, the last reader does so at its end."""
         self.source.close()
+        if self.num_readers:
+            return
         if self.result is not None:
             self.result.close()
+        self.num_bytes = 0
 
 
 async def run(job: Job, backend: Backend, parser: Parser) -> None:
@@ -166,9 +186,10 @@ async def run(job: Job, backend: Backend, parser: Parser) -> None:
         logger.exception("a document failed by an error of the server's own")
         job.failure = DocumentFailed(TranslationError("internal error"))
     finally:
+        job.source.close()
         if job.state is not State.DONE:
             job.state = State.ERROR
-        job.source.close()
+            job.close()
         job.ended.set()
 
 

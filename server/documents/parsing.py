@@ -88,7 +88,8 @@ class Parser:
             with tempfile.TemporaryFile() as given:
                 await asyncio.to_thread(_dump, translations, given)
                 files = [source.fileno(), output.fileno(), given.fileno()]
-                num_unfit = await self._run("write", [format_name, *files, target])
+                said = await self._run("write", [format_name, *files, target])
+            num_unfit: Any = said.get("num_unfit")
             if num_unfit not in range(len(translations) - translations.count(None) + 1):
                 raise BadDocument("makes its reader fail")
         except BaseException:
@@ -96,8 +97,8 @@ class Parser:
             raise
         return output, num_unfit
 
-    async def _run(self, function: str, arguments: Sequence[str | int]) -> Any:
-        """Returns how many translations did not fit, as the child says. Raises BadDocument and NotServing."""
+    async def _run(self, function: str, arguments: Sequence[str | int]) -> dict[str, Any]:
+        """Returns what the child says. Raises BadDocument and NotServing."""
         async with self._room:
             files = [each for each in arguments if isinstance(each, int)]
             try:
@@ -107,13 +108,13 @@ class Parser:
         if ended.is_late:
             raise BadDocument(f"takes more than {self._bounds.seconds:.0f} s to read")
         try:
-            said = json.loads(ended.output)
-            fault, num_unfit = said["fault"], said["num_unfit"]
+            found: dict[str, Any] = json.loads(ended.output)
+            fault = found["fault"]
         except (ValueError, KeyError, TypeError):
             raise BadDocument(f"makes its reader fail, which {ended.how}") from None
         if fault is not None:
             raise BadDocument(str(fault)[:500])
-        return num_unfit
+        return found
 
 
 def _loaded(file: IO[bytes]) -> dict[str, Any]:

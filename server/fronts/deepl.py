@@ -289,7 +289,7 @@ def _error_body(error: TranslationError, words: str, _: int) -> dict[str, str]:
         )
     elif isinstance(error, InvalidRequest) and error.field in _NAMES:
         words = _NAMES[error.field] + words[len(error.field) :]
-    elif words.startswith("contents"):
+    elif words.startswith(("contents:", "contents[")):  # no word of a sentence
         words = "text" + words.removeprefix("contents")
         if "well-formed XML" in words:
             words = f"Tag handling parsing failed, please check input. {words}"

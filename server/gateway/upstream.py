@@ -21,9 +21,11 @@ from server.rpc.intake import MAX_MESSAGE_BYTES
 logger = logging.getLogger(__name__)
 
 SERVICE = "babelserve.v1.TranslationService"
-# From the begin of a watch to that of the next, and for the first answer of each. Half, and many gateways call a server
-# that starts twice as often. Twice, and the gateway is out of service for longer than its server.
+# From the begin of a watch to that of the next, for the first answer of each, and for the call that asks about keys.
+# Half, and many gateways call a server that starts twice as often. Twice, and the gateway is out of service for longer
+# than its server.
 _AGAIN_SECONDS = 1.0
+_SILENCE = "no answer in time"
 _LONGEST_SECONDS = 3600.0  # of a call, such as the texts of a document
 # By another replica, where the first has ended: translating twice does no harm. What is kept is not in this service,
 # and a refusal (RESOURCE_EXHAUSTED) is left to the gateway's callers, whom the server tells when to come back.
@@ -105,50 +107,62 @@ class Upstream:
         self.store: Any = GlossaryStoreStub(self._channel)
 
     async def watch(self) -> None:
-        """Follows the server's health, for ever. Where it cannot, it says why once, and tries again.
+        """Follows the health of the server, for ever. Where it cannot, it says why once, and tries again.
 
-        A server ends each connection at some age. So what a watch has said holds until the next one says something
-        else, fails, or says nothing for a second.
+        A watch hears one replica, until that ends the connection at some age. So what it has said holds until the next
+        one says something else, fails, or says nothing for a second. When the replica stops serving, the next watch
+        begins: the channel has its calls answered by the replicas that serve, and fails a call if none does.
         """
         told, loop = "", asyncio.get_running_loop()
         while True:
-            has_answered, channel, next_begin = False, self._channel, loop.time() + _AGAIN_SECONDS
-            stub: Any = HealthStub(channel)
-            # The first one that fails says why; the next ones wait for a server.
-            self._watch = stub.Watch(HealthCheckRequest(service=SERVICE), wait_for_ready=bool(told))
-            reason = "the server ended its answer"
+            channel, next_begin = self._channel, loop.time() + _AGAIN_SECONDS
             try:
-                async with asyncio.timeout_at(next_begin) as patience:
-                    async for answer in self._watch:
-                        patience.reschedule(None)
-                        has_answered, told = True, ""
-                        await self._take(answer)
-            except TimeoutError:
-                reason = told or f"no answer within {_AGAIN_SECONDS:g} s"
-            except grpc.aio.AioRpcError as error:
-                reason = f"{error.code().name}: {error.details()}"
+                why = await self._follow(next_begin)
             except asyncio.CancelledError:
                 if channel is self._channel:
                     raise
             if channel is not self._channel:  # what the old one has said holds until the new one says otherwise
                 continue
-            if not has_answered:
+            if why:
                 self.is_serving = False
-                if reason != told:
-                    logger.warning("the server's health cannot be followed: %s", reason)
-                told = reason
+                if told in ("", _SILENCE) and why != told:
+                    logger.warning("the server's health cannot be followed: %s", why)
+                    told = why
+            else:
+                told = ""
             await asyncio.sleep(next_begin - loop.time())
 
-    async def _take(self, answer: HealthCheckResponse) -> None:
-        """Takes what the server says of its health. It says something at the begin of a watch, and at each change."""
-        is_serving = answer.status == HealthCheckResponse.SERVING
-        if is_serving:
-            self.asks_for_key = await self._asks_for_key()
-        self.is_serving = is_serving
+    async def _follow(self, deadline: float) -> str:
+        """Follows the health of one replica, as long as it serves.
 
-    async def _asks_for_key(self) -> bool:
+        Args:
+            deadline: for the first answer, by the clock of the event loop.
+
+        Returns:
+            Why no replica serves; "" if one has served, or others may.
+        """
+        has_served, why = False, "the server ended its answer"
+        stub: Any = HealthStub(self._channel)
+        self._watch = stub.Watch(HealthCheckRequest(service=SERVICE))
         try:
-            await self.translation.ListModels(pb.ListModelsRequest())
+            async with asyncio.timeout_at(deadline) as patience:
+                async for answer in self._watch:
+                    if answer.status != HealthCheckResponse.SERVING:
+                        self._watch.cancel()
+                        return ""
+                    patience.reschedule(None)
+                    await self._learn_of_keys()
+                    has_served = self.is_serving = True
+        except TimeoutError:
+            why = _SILENCE
         except grpc.aio.AioRpcError as error:
-            return error.code() is grpc.StatusCode.UNAUTHENTICATED
-        return False
+            why = f"{error.code().name}: {error.details()}"
+        return "" if has_served else why
+
+    async def _learn_of_keys(self) -> None:
+        """Asks the server for its models without a key. A call that fails otherwise than for the key says nothing."""
+        try:
+            await self.translation.ListModels(pb.ListModelsRequest(), timeout=_AGAIN_SECONDS)
+            self.asks_for_key = False
+        except grpc.aio.AioRpcError as error:
+            self.asks_for_key = self.asks_for_key or error.code() is grpc.StatusCode.UNAUTHENTICATED

@@ -118,7 +118,7 @@ def phrase_fault(text: str) -> str:
     """Returns what is wrong with a form of a term; empty for nothing."""
     if not text.strip() or len(text) > MAX_CHARACTERS:
         return f"must have 1 to {MAX_CHARACTERS} characters, not all white space, not {len(text)}"
-    is_odd = not text.isprintable()  # most texts are not, and to look each character up takes ten times as long
+    is_odd = not text.isprintable()  # few texts are odd, and to look each character up takes ten times as long
     if not _NO_TEXT.isdisjoint(text) or (is_odd and any(unicodedata.category(each) in _NO_CATEGORIES for each in text)):
         return "must have no control characters, no line breaks and no characters that mean nothing"
     return ""

@@ -30,6 +30,8 @@ _SECONDS = (
 )
 _PARSING = 8  # times what a byte of gRPC's messages takes: the worst JSON takes 60 ms a MiB, long texts 20. Half, and a
 # flood of such bodies keeps half of the loop's time. Twice, and long bodies wait twice as long for each other.
+_UNPACKED_BYTES = 256 << 10  # that are unpacked in one turn, after the first few. Half, and 8 MiB take 64 turns. Twice,
+# and a body that is little longer than a short one waits for 16 ms.
 _LINGER_SECONDS = 2.0  # for which the rest of a refused body is thrown away. Half, and slow callers, who read when they
 # have sent all, see their connection break, not why. Twice, and refused ones keep their places for longer.
 _MAX_FIELDS = 4096  # of a form: 1024 texts and what belongs to them
@@ -84,25 +86,17 @@ class Bodies:
         _check_length(int(request.headers.get("content-length", 0)), max_bytes)
         body = bytearray()
         try:
-            async with asyncio.timeout(self._seconds):
-                has_more = True
-                while has_more:
-                    message = await request.receive()
-                    if message["type"] == "http.disconnect":
-                        return None
-                    self._take(body, message, max_bytes)
-                    has_more = message.get("more_body", False)
-            # A route that takes files reads a body of parts as such alone, and a file costs nothing like JSON.
+            if not await self._receive(request, body, max_bytes):
+                return None
+            # A route that takes files parses a body of parts as a form, never as JSON, and a file costs far less.
             is_file = max_bytes > MAX_BODY_BYTES and _kind(request) == _FORM
             await self._wait_to_parse(len(body), 1 if is_file else _PARSING)
-        except TimeoutError:
-            raise BodyTooSlow("body", f"must be whole within {self._seconds:g} seconds") from None
         finally:
             self._unread_bytes -= len(body)
         return bytes(body)
 
     async def unpack(self, body: bytes, encoding: str) -> bytes:
-        """Returns a body without its compression, when it may be parsed.
+        """Returns a body without its compression, when it may be parsed. A long one is unpacked in turns of its own.
 
         Args:
             body: as it came.
@@ -116,13 +110,24 @@ class Bodies:
         kind = encoding.strip().lower()
         if kind in ("", "identity"):
             return body
-        whole = _unpacked(body, kind)
-        self._count(len(whole))
+        if kind not in ("gzip", "deflate"):
+            raise InvalidRequest("Content-Encoding", "must be gzip or deflate")
+        unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # finds out which of the two it is
+        whole = bytearray()
         try:
+            while body and not unpacking.eof:
+                num_bytes = _UNPACKED_BYTES if whole else LIGHT_BYTES
+                await self._wait_to_parse(num_bytes, 1)
+                self._take(whole, unpacking.decompress(body, num_bytes), MAX_BODY_BYTES)
+                body = unpacking.unconsumed_tail
+            if not unpacking.eof or unpacking.unused_data:
+                raise InvalidRequest("body", f"must be compressed as {kind}, and whole")
             await self._wait_to_parse(len(whole))
+        except zlib.error:
+            raise InvalidRequest("body", f"must be compressed as {kind}") from None
         finally:
             self._unread_bytes -= len(whole)
-        return whole
+        return bytes(whole)
 
     async def discard(self, receive: Receive) -> None:
         """Throws away the rest of a body for a moment, so that the caller comes to read its answer."""
@@ -131,8 +136,22 @@ class Bodies:
                 while (await receive()).get("more_body", False):
                     pass
 
-    def _take(self, body: bytearray, message: Message, max_bytes: int) -> None:
-        chunk: bytes = message.get("body", b"")
+    async def _receive(self, request: Request, body: bytearray, max_bytes: int) -> bool:
+        """Adds to a body all that comes of it. Returns whether it is whole; it is not if the caller has left."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                has_more = True
+                while has_more:
+                    message = await request.receive()
+                    if message["type"] == "http.disconnect":
+                        return False
+                    self._take(body, message.get("body", b""), max_bytes)
+                    has_more = message.get("more_body", False)
+        except TimeoutError:
+            raise BodyTooSlow("body", f"must be whole within {self._seconds:g} seconds") from None
+        return True
+
+    def _take(self, body: bytearray, chunk: bytes, max_bytes: int) -> None:
         _check_length(len(body) + len(chunk), max_bytes)
         self._count(len(chunk))
         body += chunk
@@ -150,22 +169,6 @@ class Bodies:
 def _check_length(num_bytes: int, max_bytes: int) -> None:
     if num_bytes > max_bytes:
         raise BodyTooLong("body", f"must have at most {max_bytes} bytes, not {num_bytes}")
-
-
-def _unpacked(body: bytes, kind: str) -> bytes:
-    """Returns a body without its compression. Raises as `Bodies.unpack`."""
-    if kind not in ("gzip", "deflate"):
-        raise InvalidRequest("Content-Encoding", "must be gzip or deflate")
-    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # finds out which of the two it is
-    try:
-        whole = unpacking.decompress(body, MAX_BODY_BYTES + 1)
-    except zlib.error:
-        raise InvalidRequest("body", f"must be compressed as {kind}") from None
-    if len(whole) > MAX_BODY_BYTES:
-        raise BodyTooLong("body", f"must have at most {MAX_BODY_BYTES} bytes, unpacked")
-    if not unpacking.eof or unpacking.unused_data:
-        raise InvalidRequest("body", f"must be compressed as {kind}, and whole")
-    return whole
 
 
 def read_json(body: bytes) -> Any:

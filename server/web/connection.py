@@ -39,8 +39,8 @@ _TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-aft
 class Connection(HttpToolsProtocol):
     """One connection.
 
-    The state of a request has `abort`, which ends the connection at once, `is_closing`, which says whether it ends, and
-    `names`, those of the peer's certificate or None.
+    The state of a request has `abort`, which ends the connection at once, and `names`, those of the peer's certificate
+    or None.
     """
 
     # The server makes a class with its own.
@@ -67,8 +67,7 @@ class Connection(HttpToolsProtocol):
         taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNTAKEN_MS)
         # asyncio does so only for a socket that was made with a number for TCP. Without, an answer takes 40 ms longer.
         taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        ways = {"abort": transport.abort, "is_closing": transport.is_closing}
-        self.app_state = {**self.app_state, **ways, "names": _names(transport)}
+        self.app_state = {**self.app_state, "abort": transport.abort, "names": _names(transport)}
         self._begin_wait()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -20,7 +20,7 @@ from server.fronts.deepl_documents import (
 from server.fronts.deepl_languages import check_formality
 from server.web.deepl import PREFIXES, read
 from server.web.exchange import Exchange, Site, json_response
-from server.web.files import MAX_UPLOAD_BYTES, file_response, read_file
+from server.web.files import MAX_UPLOAD_BYTES, FileResponse, read_file
 
 # A status waits for the end, because clients ask only every 5 s. Half, and most small documents take 5 s. Twice, and
 # deepl-node, which gives up an answer after 5 s, sends it again.
@@ -41,14 +41,17 @@ class DeepLDocuments:
 
     def routes(self) -> list[Route]:
         """Returns the routes that an application has for it."""
+        uploads = {"POST /v2/document": self.upload}
         handlers = {
-            "POST /v2/document": self.upload,
             "GET /v2/document/{identity}": self.status,
             "POST /v2/document/{identity}": self.status,
             "GET /v2/document/{identity}/result": self.download,
             "POST /v2/document/{identity}/result": self.download,
         }
-        return self._site.routes(FRONT, handlers, PREFIXES, MAX_UPLOAD_BYTES)
+        return [
+            *self._site.routes(FRONT, uploads, PREFIXES, MAX_UPLOAD_BYTES),
+            *self._site.routes(FRONT, handlers, PREFIXES),
+        ]
 
     async def upload(self, exchange: Exchange) -> Response:
         """Begins to translate `file`, and answers with what identifies the document."""
@@ -85,15 +88,16 @@ class DeepLDocuments:
         return json_response(value)
 
     async def download(self, exchange: Exchange) -> Response:
-        """Answers with a translated document, and forgets it when it is sent."""
+        """Answers with a translated document."""
         job = await self._find(exchange)
         if not job.ended.is_set():
             raise NotServing("Document translation is not done")
-        return file_response(job, when_sent=lambda: self._documents.forget(job))
+        return FileResponse(job)
 
     async def _find(self, exchange: Exchange) -> Job:
         """Returns a document. Raises TranslationError, also if the key of the document is wrong."""
         fields, caller = await read(exchange)
+        exchange.body = b""
         job = await self._documents.find(exchange.request.path_params["identity"], caller)
         check_key(fields, job.key)
         return job

@@ -15,7 +15,7 @@ from server.fronts.own import FRONT
 from server.translation.rules import shown
 from server.web.bodies import read_fields
 from server.web.exchange import Exchange, Site, json_response
-from server.web.files import MAX_UPLOAD_BYTES, file_response, read_file
+from server.web.files import MAX_UPLOAD_BYTES, FileResponse, read_file
 
 
 class DocumentsApi:
@@ -32,13 +32,16 @@ class DocumentsApi:
 
     def routes(self) -> list[Route]:
         """Returns the routes that an application has for it."""
+        uploads = {"POST /v1/documents": self.start}
         handlers = {
-            "POST /v1/documents": self.start,
             "GET /v1/documents/{id}": self.show,
             "GET /v1/documents/{id}/file": self.download,
             "DELETE /v1/documents/{id}": self.forget,
         }
-        return self._site.routes(FRONT, handlers, max_body_bytes=MAX_UPLOAD_BYTES)
+        return [
+            *self._site.routes(FRONT, uploads, max_body_bytes=MAX_UPLOAD_BYTES),
+            *self._site.routes(FRONT, handlers),
+        ]
 
     async def start(self, exchange: Exchange) -> Response:
         """Begins to translate `file`, and answers with the document."""
@@ -61,8 +64,9 @@ class DocumentsApi:
     async def download(self, exchange: Exchange) -> Response:
         """Answers with the translated file as soon as it is there."""
         job = await self._find(exchange)
+        exchange.body = b""  # because the work may last an hour
         await job.wait()
-        return file_response(job)
+        return FileResponse(job)
 
     async def forget(self, exchange: Exchange) -> Response:
         """Ends the work, and forgets the document."""

@@ -87,6 +87,12 @@ class Site:
             routes.append(Route(prefix + path, Endpoint(front, self, handle, max_body_bytes), methods=[method]))
         return routes
 
+    async def health(self, _: Exchange) -> Response:
+        """Answers 200 while requests are welcome. Raises NotServing while they are not."""
+        if not self.backend.is_serving:
+            raise NotServing("requests are not welcome: the server is loading or draining, or a lane is lost")
+        return json_response({"status": "ok"})
+
 
 class Endpoint:
     """An ASGI application that answers the requests of one path.
@@ -171,25 +177,20 @@ class Endpoint:
             give_back()
 
 
-async def send_pieces(response: Response, pieces: Iterable[bytes], seconds: float, scope: Scope, send: Send) -> bool:
-    """Sends the head of an answer, and its body in pieces. Ends the connection if the caller does not take it in time.
+async def send_pieces(response: Response, pieces: Iterable[bytes], seconds: float, scope: Scope, send: Send) -> None:
+    """Sends the head of an answer, and its body in pieces.
 
-    Returns:
-        Whether the caller was still there when all was sent.
+    Ends the connection if the caller does not take it in time.
     """
-    state = scope["state"]  # of `Connection`
     try:
         async with asyncio.timeout(seconds):
             await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
             for piece in pieces:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
                 await asyncio.sleep(0)  # lets others work, and the connection end
-            is_there = not state["is_closing"]()
             await send({"type": "http.response.body", "body": b""})
-            return is_there
     except TimeoutError:
-        state["abort"]()  # a close would wait for the caller to take what is written
-        return False
+        scope["state"]["abort"]()  # of `Connection`; a close would wait for the caller to take what is written
 
 
 def json_response(value: Any, status: int = 200) -> Response:

@@ -1,8 +1,8 @@
 """Files in requests and answers."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import IO, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 from urllib.parse import quote
 
 from starlette.responses import Response
@@ -37,46 +37,34 @@ def read_file(fields: Mapping[str, Sequence[Any]]) -> File:
 
 
 class FileResponse(Response):
-    """An answer with a file, which is read while the caller takes it.
+    """The answer with a translated file, for saving, which is read while the caller takes it.
 
     Args:
-        file: open; the answer closes it.
-        media_type: of the file.
-        headers: besides the type and the length.
-        when_sent: is called when all of it is sent to a caller who is still there.
+        job: has ended.
+
+    Raises:
+        DocumentFailed: there is no such file.
     """
 
-    def __init__(
-        self, file: IO[bytes], media_type: str, headers: Mapping[str, str], when_sent: Callable[[], None]
-    ) -> None:
-        super().__init__(media_type=media_type, headers=headers)
-        self._file = file
-        self._when_sent = when_sent
-        self._num_bytes = os.fstat(file.fileno()).st_size
-        self.headers["content-length"] = str(self._num_bytes)
+    def __init__(self, job: Job) -> None:
+        job.check_result()
+        super().__init__(
+            media_type=FORMATS[job.extension].content_type,
+            headers={
+                "content-disposition": f"attachment; filename*=UTF-8''{quote(job.name)}",
+                "x-content-type-options": "nosniff",  # a translated page must not run as one of this site
+                "content-security-policy": "sandbox",
+                "cache-control": "no-store",
+                "content-length": str(job.num_bytes),
+            },
+        )
+        self._job = job
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 # as ASGI calls it
         """Sends the file."""
-        seconds = SEND_SECONDS * max(1.0, self._num_bytes / _MIB)  # slow callers take no memory, only a descriptor
-        with self._file as file:
-            places = range(0, self._num_bytes, CHUNK_BYTES)
-            # Not by `read`, because all descriptors of a file have one position.
+        num_bytes = self._job.num_bytes
+        seconds = SEND_SECONDS * max(1.0, num_bytes / _MIB)  # a slow caller takes no memory, and the file is counted
+        with self._job.reading() as file:
+            places = range(0, num_bytes, CHUNK_BYTES)
             pieces = (os.pread(file.fileno(), CHUNK_BYTES, place) for place in places)
-            is_sent = await send_pieces(self, pieces, seconds, scope, send)
-        if is_sent:
-            self._when_sent()
-
-
-def file_response(job: Job, when_sent: Callable[[], None] = lambda: None) -> Response:
-    """Returns the answer with a translated file, for saving. Raises DocumentFailed if there is none."""
-    return FileResponse(
-        job.open_result(),
-        media_type=FORMATS[job.extension].content_type,
-        headers={
-            "content-disposition": f"attachment; filename*=UTF-8''{quote(job.name)}",
-            "x-content-type-options": "nosniff",  # a translated page must not run as one of this site
-            "content-security-policy": "sandbox",
-            "cache-control": "no-store",
-        },
-        when_sent=when_sent,
-    )
+            await send_pieces(self, pieces, seconds, scope, send)

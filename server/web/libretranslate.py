@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from server.documents.formats import FORMATS
-from server.errors import NotServing, PermissionDenied, TranslationError
+from server.errors import PermissionDenied, TranslationError
 from server.fronts.backend import Caller
 from server.fronts.languages import unchanged
 from server.fronts.libretranslate import (
@@ -47,7 +47,7 @@ class LibreTranslateApi:
             "POST /detect": self.detect,
             "GET /languages": self.languages,
             "GET /frontend/settings": self.settings,
-            "GET /health": self.health,
+            "GET /health": self._site.health,
             "POST /suggest": self.suggest,
             "GET /spec": PageFile.read(Path(__file__).with_suffix(".json")).answer,
         }
@@ -81,12 +81,6 @@ class LibreTranslateApi:
         _, caller = await read(exchange)
         served = await self._backend.list_models(caller)
         return json_response(write_settings(served, FORMATS, asks_for_key=self._backend.asks_for_key))
-
-    async def health(self, _: Exchange) -> Response:
-        """Answers 200 while requests are welcome. Raises NotServing while they are not."""
-        if not self._backend.is_serving:
-            raise NotServing("requests are not welcome: the server is loading or draining, or a lane is lost")
-        return json_response({"status": "ok"})
 
     async def suggest(self, _: Exchange) -> Response:
         """Raises PermissionDenied, as a LibreTranslate that takes no suggestions."""

@@ -14,7 +14,7 @@ from server.documents.job import Job
 from server.errors import TranslationError
 from server.fronts.libretranslate import FRONT, WrongRequest, read_translate_file, refusal
 from server.web.exchange import Exchange, Site, json_response
-from server.web.files import MAX_UPLOAD_BYTES, file_response, read_file
+from server.web.files import MAX_UPLOAD_BYTES, FileResponse, read_file
 from server.web.libretranslate import PREFIXES, read
 
 _UPLOAD = "/translate_file"
@@ -34,8 +34,10 @@ class LibreTranslateFiles:
 
     def routes(self) -> list[Route]:
         """Returns the routes that an application has for it."""
-        handlers = {f"POST {_UPLOAD}": self.translate_file, "GET /download_file/{name}": self.download}
-        return self._site.routes(FRONT, handlers, PREFIXES, MAX_UPLOAD_BYTES)
+        return [
+            *self._site.routes(FRONT, {f"POST {_UPLOAD}": self.translate_file}, PREFIXES, MAX_UPLOAD_BYTES),
+            *self._site.routes(FRONT, {"GET /download_file/{name}": self.download}, PREFIXES),
+        ]
 
     async def translate_file(self, exchange: Exchange) -> Response:
         """Answers `file`, `source`, `target` with `translatedFileUrl`."""
@@ -59,8 +61,9 @@ class LibreTranslateFiles:
         except ValueError:
             raise WrongRequest("filename", "Invalid filename") from None
         job = self._documents.find_open(identity)
+        exchange.body = b""
         await job.wait()
-        return file_response(job)
+        return FileResponse(job)
 
     async def _start(self, exchange: Exchange) -> Job:
         """Begins to translate the file. It returns without its content."""

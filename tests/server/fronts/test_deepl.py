@@ -256,6 +256,7 @@ def test_a_text_that_fails_fails_the_request() -> None:
         (InvalidRequest("target_language_code", "must be one of de"), (400, "Value for 'target_lang' not supported.")),
         (GlossaryNotFound("glossary.names[0]: x"), (400, "Glossary not found")),
         (InvalidRequest("contents", "must be at most 1024"), (400, "text: must be at most 1024")),
+        (ModelNotFound("contents cannot be read"), (404, "contents cannot be read")),
         (InvalidRequest("glossary", "must be empty"), (400, "glossary_id: must be empty")),
         (InvalidRequest("text.tags.ignored", "must be few"), (400, "ignore_tags: must be few")),
         (

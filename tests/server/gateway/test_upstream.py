@@ -1,9 +1,12 @@
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
+import pytest_asyncio
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 
 from server.access.access import Access
@@ -54,6 +57,38 @@ async def test_a_server_that_is_not_there_is_told_once(
     ]
 
 
+async def test_a_server_that_was_silent_is_told_again_when_its_channel_says_why(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upstream, "_AGAIN_SECONDS", 0.05)
+    gone = upstream.Upstream("localhost:1")
+    calls = 0
+
+    class Stub:
+        def __init__(self, _: object) -> None:
+            pass
+
+        async def Watch(self, _: object, *, wait_for_ready: bool = False) -> AsyncIterator[object]:  # gRPC's name
+            nonlocal calls
+            calls += 1
+            if calls in (1, 3) or wait_for_ready:
+                await asyncio.Event().wait()
+            metadata = grpc.aio.Metadata()
+            raise grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, metadata, metadata, f"gone {calls}", "")
+            yield
+
+    monkeypatch.setattr(upstream, "HealthStub", Stub)
+    watching = asyncio.create_task(gone.watch())
+    await until(lambda: calls > 5)
+    watching.cancel()
+    await gone.close()
+
+    assert [record.getMessage() for record in caplog.records if record.name == upstream.__name__] == [
+        "the server's health cannot be followed: no answer in time",
+        "the server's health cannot be followed: UNAVAILABLE: gone 2",
+    ]
+
+
 async def test_the_word_of_a_watch_that_ended_holds_until_the_next_one_is_silent(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,8 +114,108 @@ async def test_the_word_of_a_watch_that_ended_holds_until_the_next_one_is_silent
 
     assert seen == [False, True, True, True, False, False]
     assert [record.getMessage() for record in caplog.records if record.name == upstream.__name__] == [
-        "the server's health cannot be followed: no answer within 0.05 s"
+        "the server's health cannot be followed: no answer in time"
     ]
+
+
+class Replica:
+    """Tells its health, and answers callers without a key as it should."""
+
+    def __init__(self) -> None:
+        self.num_watches = 0
+        self.refusal: grpc.StatusCode | None = None
+        self.is_silent = False
+        self._status, self._changed = HealthCheckResponse.SERVING, asyncio.Event()
+
+    def serve(self, is_serving: bool) -> None:
+        self._status = HealthCheckResponse.SERVING if is_serving else HealthCheckResponse.NOT_SERVING
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def watch(self, *_: object) -> AsyncIterator[bytes]:
+        self.num_watches += 1
+        while True:
+            yield HealthCheckResponse(status=self._status).SerializeToString()
+            await self._changed.wait()
+
+    async def list_models(self, _: object, context: Any) -> bytes:
+        if self.is_silent:
+            await asyncio.Event().wait()
+        if self.refusal is not None:
+            await context.abort(self.refusal, "refused")
+        return b""
+
+    async def open(self) -> tuple[grpc.aio.Server, int]:
+        """Returns its server, which runs, and the port."""
+        server = grpc.aio.server()
+        watch = grpc.unary_stream_rpc_method_handler(self.watch)
+        list_models = grpc.unary_unary_rpc_method_handler(self.list_models)
+        for name, methods in (
+            ("grpc.health.v1.Health", {"Watch": watch}),
+            (upstream.SERVICE, {"ListModels": list_models}),
+        ):
+            server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, methods),))
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        return server, port
+
+
+OpenReplicas = Callable[[int], Awaitable[tuple[upstream.Upstream, list[Replica]]]]
+
+
+@pytest_asyncio.fixture
+async def open_replicas() -> AsyncIterator[OpenReplicas]:
+    """Opens replicas that serve, and what watches them behind one name."""
+    async with contextlib.AsyncExitStack() as stack:
+
+        async def opening(num_replicas: int) -> tuple[upstream.Upstream, list[Replica]]:
+            replicas, ports = [Replica() for _ in range(num_replicas)], []
+            for replica in replicas:
+                server, port = await replica.open()
+                stack.push_async_callback(server.stop, None)
+                ports.append(port)
+            followed = upstream.Upstream("ipv4:" + ",".join(f"127.0.0.1:{port}" for port in ports))
+            watching = asyncio.create_task(followed.watch())
+            stack.push_async_callback(followed.close)
+            stack.callback(watching.cancel)
+            await until(lambda: followed.is_serving)
+            return followed, replicas
+
+        yield opening
+
+
+async def test_the_gateway_serves_while_one_of_the_replicas_does(open_replicas: OpenReplicas) -> None:
+    followed, replicas = await open_replicas(2)
+    await until(lambda: sorted(each.num_watches for each in replicas) == [1, 2])  # one of the channel for each
+    other, watched = sorted(replicas, key=lambda each: each.num_watches)
+
+    watched.serve(False)
+    await until(lambda: other.num_watches == 2 or not followed.is_serving)
+    assert followed.is_serving
+    other.serve(False)
+    await until(lambda: not followed.is_serving)
+    watched.serve(True)
+    await until(lambda: followed.is_serving)
+
+
+async def test_what_is_known_of_keys_stays_while_the_server_does_not_say(
+    open_replicas: OpenReplicas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed, (replica,) = await open_replicas(1)
+    assert not followed.asks_for_key
+    replica.refusal = grpc.StatusCode.UNAUTHENTICATED
+    await followed._learn_of_keys()
+    assert followed.asks_for_key
+    replica.refusal = grpc.StatusCode.RESOURCE_EXHAUSTED
+    await followed._learn_of_keys()
+    assert followed.asks_for_key
+    replica.refusal = None
+    await followed._learn_of_keys()
+    assert not followed.asks_for_key
+
+    monkeypatch.setattr(upstream, "_AGAIN_SECONDS", 0.05)
+    replica.is_silent = True
+    await followed._learn_of_keys()
 
 
 ASKED = {"contents": ["A dog runs."], "targetLanguageCode": "de"}

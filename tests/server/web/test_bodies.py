@@ -12,7 +12,7 @@ from starlette.requests import Request
 from server.errors import InvalidRequest, Overloaded
 from server.fronts.front import BodyTooLong, BodyTooSlow
 from server.translation.long_messages import LongMessages
-from server.web.bodies import MAX_BODY_BYTES, Bodies, File, read_fields, read_json, read_query
+from server.web.bodies import _UNPACKED_BYTES, MAX_BODY_BYTES, Bodies, File, read_fields, read_json, read_query
 from tests.server.web.client import head, read_answer
 from tests.server.web.conftest import Connect, Site
 
@@ -115,7 +115,30 @@ async def test_a_body_that_was_unpacked_waits_by_its_length_and_counts_meanwhile
     waits.is_over.set()
 
     assert await first == await bodies.unpack(packed, "gzip") == b" " * 20_000
-    assert waits.asked == [160_000, 160_000]
+    assert waits.asked == [_UNPACKED_BYTES, 160_000] * 2
+
+
+async def test_a_body_is_unpacked_when_it_has_its_turn() -> None:
+    waits = Waits()
+    packed = gzip.compress(bytes(MAX_BODY_BYTES))
+
+    unpacking = asyncio.create_task(Bodies(waits, max_unread_bytes=30_000).unpack(packed, "gzip"))
+    await asyncio.sleep(0)
+
+    assert (unpacking.done(), waits.asked) == (False, [_UNPACKED_BYTES])
+    waits.is_over.set()
+    with pytest.raises(Overloaded):
+        await unpacking
+
+
+async def test_a_body_that_is_whole_in_time_is_not_slow_while_it_waits_for_others() -> None:
+    waits = Waits()
+
+    reading = asyncio.create_task(Bodies(waits, seconds=0.05).read(coming(b"a" * 20_000, b"")))
+    await asyncio.wait({reading}, timeout=0.1)
+    waits.is_over.set()
+
+    assert await reading == b"a" * 20_000
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 15_000, b'{"a":' * 15_000, b"9" * 5000])

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from server.access.access import Access
 from server.documents.documents import MAX_FILE_BYTES, Limits
 from server.telemetry.metrics import Metrics
+from server.web.bodies import MAX_BODY_BYTES
 from tests.server.documents.test_parsing_hostile import HOSTILE
 from tests.server.echo_engine import EchoEngine
-from tests.server.web.client import Answer
+from tests.server.models.administered import until
+from tests.server.web.client import Answer, head
 from tests.server.web.conftest import BILLING, SHIPPING, Connect, OpenSite, Site
 from tests.server.web.forms import form, upload
 
@@ -119,6 +122,46 @@ async def test_files_have_a_limit(site: Site) -> None:
 
     assert [each.status for each in (long, longer, empty)] == [400, 413, 400]
     assert f"must have 1 to {MAX_FILE_BYTES} bytes" in long.json["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", f"{PATH}/ID"),
+        ("GET", f"{PATH}/ID/file"),
+        ("DELETE", f"{PATH}/ID"),
+        ("GET", "/download_file/ID"),
+        ("POST", "/v2/document/ID"),
+        ("POST", "/v2/document/ID/result"),
+    ],
+)
+async def test_only_an_upload_may_be_as_long_as_a_file(site: Site, method: str, path: str) -> None:
+    assert (await site.call(method, path, bytes(MAX_BODY_BYTES + 1))).status == 413
+
+
+async def test_the_body_of_a_caller_that_waits_for_a_file_takes_no_memory(
+    site: Site, connect: Connect, engine: EchoEngine
+) -> None:
+    engine.is_holding = True
+    started = (await upload(site, PATH, EN_DE, "a.txt", b"A dog.")).json
+    await engine.submitted.wait()
+    length = 4 << 20
+
+    def is_let_go() -> bool:
+        now, most = tracemalloc.get_traced_memory()
+        return most > length and now < length / 2
+
+    for path in (f"{PATH}/{started['id']}/file", f"/download_file/{started['id']}"):
+        _, writer = await connect(site.port)
+        tracemalloc.start()
+        try:
+            writer.write(head("GET", path, {"content-length": str(length)}))
+            for _ in range(64):
+                writer.write(bytes(length // 64))
+                await writer.drain()
+            await asyncio.wait_for(until(is_let_go), 10)
+        finally:
+            tracemalloc.stop()
 
 
 async def test_a_document_is_its_tenants(opening_http: OpenSite, access_of_two: Access) -> None:

@@ -100,8 +100,11 @@ def _spelled(document: str) -> str:
 
 
 @pytest.mark.parametrize("quote", ["'", '"', ""])
-def test_line_breaks_that_are_written_as_references_stay(quote: str) -> None:
-    document = f"<p title={quote}&#10;One&#10;two{quote}>"
+@pytest.mark.parametrize(
+    ("written", "meant"), [("&#10;", "\n"), ("&#13;", "\r"), ("&#13;&#10;", "\r\n")], ids=["LF", "CR", "CR LF"]
+)
+def test_line_breaks_that_are_written_as_references_stay(quote: str, written: str, meant: str) -> None:
+    document = f"<p title={quote}{written}One{written}two{quote}>"
 
-    assert texts(document) == ["\nOne\ntwo"]
+    assert texts(document) == [f"{meant}One{meant}two"]
     assert identity(read_html(document, with_attributes=True)) == document
