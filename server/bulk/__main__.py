@@ -64,8 +64,9 @@ def _run(job: Job, shards: Sequence[Shard], workers: int) -> int:
         started = time.monotonic()
         worker.run(left, note)
         worker.close()
+    seconds = time.monotonic() - started
     job.finish()
-    failed, seconds = job.num_failed(), time.monotonic() - started
+    failed = job.num_failed()
     tell(
         f"babelserve-bulk: {sum(each.rows for each in done)} rows in {seconds:.1f} s,"
         f" {sum(each.tokens for each in done) / max(seconds, 1e-3):.0f} tokens a second;"
