@@ -27,6 +27,7 @@ from babelserve.job import patiently, translate_lines
 from babelserve.lines import Line
 from babelserve.messages import TranslateOptions
 from babelserve.models import only_target
+from babelserve.terminal import check_streams
 from export.heads import measure_heads, report
 from export.texts import read_lines
 from model.checkpoint import Checkpoint, load_checkpoint
@@ -117,6 +118,7 @@ def main() -> None:
     """Entry point; prints JSON. Exit code 2 for wrong arguments or unreadable files, 1 when translating fails."""
     arguments = _parse_arguments()
     try:
+        check_streams("stdout")
         # What forbids it is said before the work. A failure leaves what the file has.
         with arguments.output.open("a", encoding="utf-8") if arguments.output else nullcontext() as output:
             found = (_print_heads if arguments.heads else _print_scores)(arguments)
