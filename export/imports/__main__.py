@@ -56,7 +56,7 @@ def _import(directory: Path, arguments: argparse.Namespace, text: list[str] | No
         return
     if arguments.check and (said := refusal(model.reference)):
         raise FormatError(said)
-    dev = sample_set(model.language_pairs, model.languages, text)
+    dev = sample_set(model.directions, text)
     num_printed = len(report.notes)
     subject = build_subject(model, report)
     for note in report.notes[num_printed:]:

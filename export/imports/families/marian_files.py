@@ -104,7 +104,7 @@ def read_pairs(directory: Path, files: Files, given: GivenLanguages, report: Rep
     sides = []
     for i, (side, codes) in enumerate((("source", given.source), ("target", given.target))):
         sides.append(choose(side, codes, named[i : i + 1] if named else (), files.model, report))
-    return language_pairs(sides[0], sides[1], report)
+    return language_pairs(sides[0], sides[1])
 
 
 def _read_settings(directory: Path, report: Report) -> ForeignSettings:
