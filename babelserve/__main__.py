@@ -37,7 +37,7 @@ from babelserve.messages import TranslateOptions
 from babelserve.models import glossary_table, only_target, table
 from babelserve.outputs import UsageError, places, whole_of
 from babelserve.results import ModelInfo
-from babelserve.terminal import drop_output, in_one_line
+from babelserve.terminal import check_streams, drop_output, in_one_line
 from babelserve.terms import GlossaryInfo
 from babelserve.written import to_json, write_lines
 
@@ -49,12 +49,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     arguments = parse(build_parser(), argv)
     try:
-        _check_streams(arguments)
+        is_list = arguments.list_models or arguments.list_glossaries
+        needs_input = not (is_list or arguments.texts or arguments.input)
+        check_streams(*["stdin"] * needs_input, *["stdout"] * (is_list or not arguments.output))
         languages = (None if arguments.source == "auto" else arguments.source, arguments.target)
         ignores_case = bool(arguments.ignore_case)
         terms = read_terms(arguments.term, arguments.glossary, ignore_case=ignores_case, languages=languages)
         arguments.glossary = terms or None
-        if arguments.list_models or arguments.list_glossaries:
+        if is_list:
             return _list(arguments)
         return _run_file(arguments) if arguments.format else _run(arguments)
     except UsageError as error:
@@ -71,17 +73,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return drop_output()
     except OSError as error:
         return _fail(str(error), EXIT_USAGE)
-
-
-def _check_streams(arguments: argparse.Namespace) -> None:
-    """Refuses a standard stream that is needed and closed; Python has None in its place."""
-    is_list = arguments.list_models or arguments.list_glossaries
-    for name, is_needed in (
-        ("stdin", not (is_list or arguments.texts or arguments.input)),
-        ("stdout", is_list or not arguments.output),
-    ):
-        if is_needed and getattr(sys, name) is None:
-            raise UsageError(f"{name} is closed")
 
 
 def _list(arguments: argparse.Namespace) -> int:

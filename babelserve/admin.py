@@ -24,7 +24,7 @@ from babelserve.errors import (
     from_rpc_error,
 )
 from babelserve.proxies import proxy_options, with_proxy
-from babelserve.terminal import drop_output, in_one_line
+from babelserve.terminal import check_streams, drop_output, in_one_line
 from babelserve.v1 import model_admin_pb2 as pb
 from babelserve.v1.model_admin_pb2_grpc import ModelAdminStub
 
@@ -37,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     arguments = parse(build_parser(), argv)
     try:
+        check_streams("stdout")
         metadata = call_metadata(read_key(arguments.api_key_file))
         for status in _run(arguments, metadata):
             _show(status)

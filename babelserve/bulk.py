@@ -13,7 +13,7 @@ import grpc
 import grpc.aio
 
 from babelserve.calls import Connection
-from babelserve.errors import InvalidRequest, ServerFailed, TranslationError, Unavailable
+from babelserve.errors import DeadlineExceeded, InvalidRequest, ServerFailed, TranslationError, Unavailable
 from babelserve.messages import MAX_REQUEST_BYTES, translate_result
 from babelserve.results import BulkTranslation
 from babelserve.terms import read_glossaries
@@ -89,12 +89,26 @@ class BulkTexts(_Unanswered):
         self._contents = iter(contents)
         self._changed = threading.Condition()
         self._is_asking = False  # whether a thread, of this call or of one before, waits for the iterator
+        self._has_ended = False  # whether the iterator has
 
-    def messages(self) -> Iterator[translation_pb2.TranslateBulkRequest]:
-        """Returns the messages of one more call."""
+    def messages(self, seconds: float | None) -> Iterator[translation_pb2.TranslateBulkRequest] | None:
+        """Waits until there is something to send; a call without texts could be lost before it has an answer.
+
+        Args:
+            seconds: after which the call begins all the same; None for ever.
+
+        Returns:
+            The messages of one more call. None: no text is left.
+        """
         with self._changed:
             call = self._new_call()
             self._changed.notify_all()
+            if call > 1 and not (self._again or self._is_asking or self._has_ended):
+                self._is_asking = True  # a thread of its own, as this one waits no longer than `seconds`
+                threading.Thread(target=self._ask, daemon=True).start()
+            self._changed.wait_for(lambda: self._again or not self._is_asking, seconds)
+            if self._has_ended and not self._again:
+                return None
         return self._messages_of(call)
 
     def _messages_of(self, call: int) -> Iterator[translation_pb2.TranslateBulkRequest]:
@@ -103,36 +117,31 @@ class BulkTexts(_Unanswered):
             yield message
 
     def _next(self, call: int) -> translation_pb2.TranslateBulkRequest | None:
-        has_more = True
-        while has_more:
+        while True:
             with self._changed:
                 self._changed.wait_for(lambda: call != self._num_calls or self._again or not self._is_asking)
                 if call != self._num_calls:
                     return None
                 if self._again:
                     return self._messages[self._again.popleft()]
-                if self.fault is not None:
+                if self._has_ended:
                     return None
                 self._is_asking = True
-            has_more = self._ask()
-        return None
+            self._ask()
 
-    def _ask(self) -> bool:
-        """Waits for one text more, which whichever call is current then sends. Returns whether there is one."""
+    def _ask(self) -> None:
+        """Waits for one text more, which whichever call is current then sends."""
         try:
             content = next(self._contents)
             with self._changed:
                 self._again.append(self._add(content).text.id)
-        except StopIteration:
-            return False
         except Exception as error:  # noqa: BLE001  # gRPC would swallow it
-            self.fault = error
-            return False
+            self.fault = None if isinstance(error, StopIteration) else error
+            self._has_ended = True
         finally:
             with self._changed:
                 self._is_asking = False
                 self._changed.notify_all()
-        return True
 
 
 class AsyncBulkTexts(_Unanswered):
@@ -151,10 +160,17 @@ class AsyncBulkTexts(_Unanswered):
         self._has_answer = asyncio.Event()  # whether a text of this call has
         self._coming: asyncio.Future[str] | None = None  # outlives a call, whose end would cancel the iterator
 
-    def messages(self) -> AsyncIterator[translation_pb2.TranslateBulkRequest]:
-        """Returns the messages of one more call."""
+    async def messages(self, seconds: float | None) -> AsyncIterator[translation_pb2.TranslateBulkRequest] | None:
+        """See `BulkTexts.messages`."""
         self._has_answer.clear()
-        return self._messages_of(self._new_call())
+        call = self._new_call()
+        if call > 1 and not self._again:
+            coming = self._next_content()
+            await asyncio.wait([coming], timeout=seconds)
+            if coming.done() and isinstance(error := coming.exception(), Exception):
+                self.fault = None if isinstance(error, StopAsyncIteration) else error
+                return None
+        return self._messages_of(call)
 
     def answered(self, number: int) -> None:
         """See `_Unanswered`."""
@@ -177,13 +193,12 @@ class AsyncBulkTexts(_Unanswered):
             return None
         if self._again:
             return self._messages[self._again.popleft()]
-        if self._coming is None:
-            self._coming = asyncio.ensure_future(anext(self._contents))
-        await asyncio.wait([self._coming])
+        coming = self._next_content()
+        await asyncio.wait([coming])
         if call != self._num_calls or self.fault is not None:
             return None
         try:
-            content = self._coming.result()
+            content = coming.result()
             self._coming = None
             return self._add(content)
         except StopAsyncIteration:
@@ -192,6 +207,11 @@ class AsyncBulkTexts(_Unanswered):
             self.fault = error
             return None
 
+    def _next_content(self) -> "asyncio.Future[str]":
+        if self._coming is None:
+            self._coming = asyncio.ensure_future(anext(self._contents))
+        return self._coming
+
 
 def translate_bulk(
     stub: TranslationServiceStub, connection: Connection, texts: BulkTexts, deadline_seconds: float | None
@@ -199,9 +219,9 @@ def translate_bulk(
     """See `Client.translate_bulk`."""
     deadline = _Deadline(deadline_seconds)
     has_answered = True
-    while has_answered:
+    while has_answered and (messages := texts.messages(deadline.left())) is not None:
         has_answered = False
-        call = stub.TranslateBulk(texts.messages(), **connection.bulk_terms(deadline.left()))
+        call = stub.TranslateBulk(messages, **connection.bulk_terms(deadline.left()))
         try:
             for response in call:
                 has_answered = True
@@ -223,9 +243,9 @@ async def translate_bulk_async(
     deadline = _Deadline(deadline_seconds)
     has_answered = True
     try:
-        while has_answered:
+        while has_answered and (messages := await texts.messages(deadline.left())) is not None:
             has_answered = False
-            call = stub.TranslateBulk(texts.messages(), **connection.bulk_terms(deadline.left()))
+            call = stub.TranslateBulk(messages, **connection.bulk_terms(deadline.left()))
             try:
                 async for response in call:
                     has_answered = True
@@ -254,6 +274,8 @@ class _Deadline:
         self._end = None if seconds is None else time.monotonic() + seconds
 
     def left(self) -> float | None:
+        if self._end is not None and self._end <= time.monotonic():
+            raise DeadlineExceeded("the deadline of all texts has passed")  # gRPC may say "Internal error from Core"
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
 

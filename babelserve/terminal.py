@@ -6,6 +6,7 @@ A terminal takes commands from what is written to it: it changes its title, clea
 import os
 import re
 import sys
+from pathlib import Path
 from typing import BinaryIO
 
 _EXIT_BROKEN_PIPE = 141  # as a shell reports a process that SIGPIPE has ended
@@ -27,12 +28,31 @@ def write_shown(file: BinaryIO, data: bytes) -> None:
     file.write(data)
 
 
-def drop_output() -> int:
-    """Returns the exit code after standard output's reader went away.
+def check_streams(*needed: str) -> None:
+    """Refuses a standard stream that is needed and closed. Python has None in its place.
 
-    Python flushes that once more at its end, and would complain about the same pipe again.
+    What is told goes nowhere if standard error is closed. `print` would write it to standard output, among the results.
+
+    Args:
+        needed: "stdin", "stdout" or both.
+
+    Raises:
+        OSError: one of them is closed.
     """
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # until the process ends
+    for name in needed:
+        if getattr(sys, name) is None:
+            raise OSError(f"{name} is closed")
+
+
+def drop_output() -> int:
+    """Returns the exit code after the output's reader went away.
+
+    Python flushes standard output once more at its end, and would complain about the same pipe again.
+    """
+    if sys.stdout is not None:  # the reader was that of an --output
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return _EXIT_BROKEN_PIPE
 
 

@@ -58,9 +58,16 @@ def aligner_graph(step: onnx.ModelProto, heads: Sequence[Head]) -> onnx.ModelPro
 
 
 def write_aligner(directory: Path, variant: Variant, heads: Sequence[Head], out: Path | None = None) -> Variant:
-    """Writes the aligner of a variant, whose directory this is, to `out` or beside its files; returns it with the file.
+    """Writes the aligner of a variant, or nothing if there are no heads.
 
-    Without heads there is none.
+    Args:
+        directory: of the variant.
+        variant: as the manifest describes it.
+        heads: whose attention says how translations are aligned.
+        out: directory that gets the file; None: the variant's.
+
+    Returns:
+        The variant, whose files have the aligner among them.
     """
     if not heads:
         return variant

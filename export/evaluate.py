@@ -11,8 +11,9 @@ A source sentence with several references (repeated in a TSV file) is translated
 
 import argparse
 import json
+import os
 import sys
-from contextlib import nullcontext
+import tempfile
 from pathlib import Path
 from typing import Unpack
 
@@ -27,12 +28,14 @@ from babelserve.job import patiently, translate_lines
 from babelserve.lines import Line
 from babelserve.messages import TranslateOptions
 from babelserve.models import only_target
+from babelserve.terminal import check_streams
 from export.heads import measure_heads, report
 from export.texts import read_lines
 from model.checkpoint import Checkpoint, load_checkpoint
 from model.command import Parser, parse, printable
 from model.data import read_corpus
 from model.families import FAMILIES
+from model.files import replacing
 from model.recipe import CorpusConfig
 from server.bundle.graphs import MAX_BEAM_SIZE
 
@@ -117,13 +120,12 @@ def main() -> None:
     """Entry point; prints JSON. Exit code 2 for wrong arguments or unreadable files, 1 when translating fails."""
     arguments = _parse_arguments()
     try:
-        # What forbids it is said before the work. A failure leaves what the file has.
-        with arguments.output.open("a", encoding="utf-8") if arguments.output else nullcontext() as output:
-            found = (_print_heads if arguments.heads else _print_scores)(arguments)
-            if output is not None:
-                if arguments.output.is_file():
-                    output.truncate(0)
-                output.write(found)
+        check_streams("stdout")
+        if arguments.output:
+            _check_output(arguments.output)
+        found = (_print_heads if arguments.heads else _print_scores)(arguments)
+        if arguments.output:
+            _write(arguments.output, found)
     except (OSError, ValueError) as error:
         for line in str(error).split("\n"):
             _tell(line)
@@ -131,6 +133,24 @@ def main() -> None:
     except TranslationError as error:
         _tell(f"{arguments.server}: {error}")
         sys.exit(1)
+
+
+def _check_output(path: Path) -> None:
+    """Says before the work what forbids writing. Raises OSError."""
+    if path.is_dir() or (path.exists() and not os.access(path, os.W_OK)):
+        raise OSError(f"--output {path} is a directory, or write-protected")
+    if path.is_file() or not path.exists():
+        with tempfile.TemporaryFile(dir=path.resolve().parent):
+            pass
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes a file whole or not at all; what is no regular file, such as a pipe, takes the text. Raises OSError."""
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
+    with replacing(path.resolve()) as draft:
+        draft.write_text(text, encoding="utf-8")
 
 
 def _print_scores(arguments: argparse.Namespace) -> str:
@@ -141,8 +161,9 @@ def _print_scores(arguments: argparse.Namespace) -> str:
         TranslationError: the server has not translated.
     """
     source, reference = arguments.source or "", arguments.reference or ""
-    corpus = read_corpus(CorpusConfig(source=source, target=reference, tsv=arguments.tsv or ""), Path())
-    pairs = corpus.pairs[: arguments.limit]
+    limit = arguments.limit or 0
+    corpus = read_corpus(CorpusConfig(source=source, target=reference, tsv=arguments.tsv or "", limit=limit), Path())
+    pairs = corpus.pairs
     sources = [source for source, _ in pairs]
     if arguments.server:
         hypotheses = _translate_by_named_server(arguments, sources)
@@ -159,11 +180,13 @@ def _print_scores(arguments: argparse.Namespace) -> str:
 
 
 def _by_line(translations: list[str], broken: list[int]) -> str:
-    """Returns translations as lines by the numbers of their sources: that of a broken line is empty."""
-    lines = list(translations)
-    for number in broken:
-        if number <= len(lines):
-            lines.insert(number - 1, "")
+    """Returns translations as lines by the numbers of their sources: that of a broken line is empty.
+
+    A model may make a line break of its own. A space takes its place, so that the lines that follow keep their numbers.
+    """
+    left, empty = iter(translations), set(broken)
+    numbers = range(1, len(translations) + len(broken) + 1)
+    lines = ("" if number in empty else next(left).replace("\n", " ") for number in numbers)
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -29,7 +29,7 @@ from model.command import Parser, parse
 from server.bundle.bundle import Bundle, open_bundle
 from server.bundle.graphs import TRANSFORMER
 from server.bundle.languages import LanguagePair
-from server.bundle.manifest import MANIFEST_FILE, REVISION, SEAL_FILE, Manifest, seal
+from server.bundle.manifest import MANIFEST_FILE, REVISION, SEAL_FILE, Manifest, seal_manifest
 from server.bundle.tokenizer import Tokenizer
 from server.errors import BundleError
 from server.models.proof import prove_all
@@ -122,20 +122,17 @@ def _write(bundle: Bundle, manifest: Manifest) -> Manifest:
                 (draft / name).mkdir()
                 variants[name] = write_aligner(bundle.directory / name, variant, manifest.alignment.heads, draft / name)
         manifest = dataclasses.replace(manifest, variants=variants)
-        manifest = write_manifest(dataclasses.replace(bundle, directory=draft), manifest)
+        manifest = write_manifest(draft, manifest)
         for path in (*draft.glob("*/*"), draft / MANIFEST_FILE, draft / SEAL_FILE):
             path.replace(bundle.directory / path.relative_to(draft))
     return manifest
 
 
-def write_manifest(bundle: Bundle, manifest: Manifest) -> Manifest:
-    """Writes a bundle's manifest anew, in this revision of the format, and seals it; returns what is written."""
+def write_manifest(directory: Path, manifest: Manifest) -> Manifest:
+    """Writes a manifest into a directory, in this revision of the format, and seals it; returns what is written."""
     manifest = dataclasses.replace(manifest, revision=REVISION)
-    data = manifest.to_json().encode()
-    for name, content in ((MANIFEST_FILE, data), (SEAL_FILE, seal(data))):
-        draft = bundle.directory / f".{name}.new"
-        draft.write_bytes(content)
-        draft.replace(bundle.directory / name)
+    (directory / MANIFEST_FILE).write_text(manifest.to_json(), encoding="utf-8")
+    seal_manifest(directory)
     return manifest
 
 

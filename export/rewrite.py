@@ -63,7 +63,7 @@ def rewrite(source: Path, out: Path) -> Bundle:
         shutil.copytree(source, draft, dirs_exist_ok=True)
         written = {name: _rewritten(draft / name, each) for name, each in before.manifest.variants.items()}
         manifest = dataclasses.replace(before.manifest, variants=share_halves(draft, written))
-        write_manifest(dataclasses.replace(before, directory=draft), manifest)
+        write_manifest(draft, manifest)
         _compare(before, open_bundle(draft))
     return open_bundle(out)
 

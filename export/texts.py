@@ -5,8 +5,8 @@ from pathlib import Path
 _MAX_BYTES = 64 << 20
 
 
-def read_text(flag: str, path: Path) -> str:
-    """Returns what a file holds.
+def read_lines(flag: str, path: Path) -> list[str]:
+    """Returns the lines of a file, empty ones too, without blanks at their ends. Only line feeds separate lines.
 
     Args:
         flag: what names the file, for messages.
@@ -21,15 +21,7 @@ def read_text(flag: str, path: Path) -> str:
     if len(data) > _MAX_BYTES:
         raise ValueError(f"{flag} {path} has more than {_MAX_BYTES} bytes")
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{flag} {path} is no UTF-8: {error}") from error
-
-
-def read_lines(flag: str, path: Path) -> list[str]:
-    """Returns the lines of a file, empty ones too, without blanks at their ends. Only line feeds separate lines.
-
-    Raises:
-        OSError, ValueError: as `read_text`.
-    """
-    return [line.strip() for line in read_text(flag, path).removesuffix("\n").split("\n")]
+    return [line.strip() for line in text.removesuffix("\n").split("\n")]

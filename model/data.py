@@ -6,6 +6,7 @@ import itertools
 import logging
 import random
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,10 +49,11 @@ class Corpus:
 
 
 def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
-    """Reads one corpus; broken lines (a side missing or empty, invalid UTF-8) are counted, reported and left out.
+    """Reads one corpus up to its limit. It reports broken lines (no text or no UTF-8 on a side), and leaves them out.
 
     Args:
-        config: of the corpus. Names that start with "./" are paths below `data`, too: `CorpusConfig.resolved`.
+        config: of the corpus. Names that start with "./" are paths below `data`, too; `CorpusConfig.resolved` makes
+            them paths of ours.
         data: directory that its paths are relative to.
 
     Raises:
@@ -66,6 +68,8 @@ def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
     number = 0
     try:
         for number, (source, target, word_class) in enumerate(_rows(config, data), 1):
+            if len(pairs) == config.limit > 0:
+                continue  # to the ends, which must be those of whole files with the same number of lines
             if not (source and target):
                 broken.append(number)
                 continue
@@ -78,7 +82,7 @@ def read_corpus(config: CorpusConfig, data: Path) -> Corpus:
         raise ValueError(f"{data / name}: none of its {number} lines has text in UTF-8 on both sides")
     if broken:
         logger.warning("%s: left out %d broken lines of %d, the first is line %d", name, len(broken), number, broken[0])
-    kept, held_out = hold_out(pairs[: config.limit or None], config.hold_out)
+    kept, held_out = hold_out(pairs, config.hold_out)
     return Corpus(pairs=kept, held_out=held_out, weight=config.weight, classes=classes, broken=broken)
 
 
@@ -197,7 +201,8 @@ def _split_columns(line: str | None) -> _Row:
 
 
 def _hold_out_key(source: str) -> str:
-    normal = re.sub(r"\W+", " ", source.casefold()).strip()
+    composed = unicodedata.normalize("NFC", source)  # combining marks would count as punctuation
+    normal = re.sub(r"\W+", " ", composed.casefold()).strip()
     return hashlib.sha256(normal.encode()).hexdigest()
 
 

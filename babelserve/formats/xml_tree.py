@@ -101,7 +101,9 @@ def read_xml(data: bytes, *prefixes: str) -> tuple[str, Node]:
         raise BadFile("is XML with a document type that is not supported")
     root = next(child.name for child in top.children if child.name not in (TEXT, OTHER))
     if prefixes and root.rpartition(":")[0] not in prefixes:
-        raise BadFile(f"has <{root}> where office programs write <{prefixes[0]}:...>: save it anew with one of these")
+        raise BadFile(
+            f"has <{root[:50]}> where office programs write <{prefixes[0]}:...>: save it anew with one of these"
+        )
     return text, top
 
 

@@ -56,7 +56,7 @@ def _import(directory: Path, arguments: argparse.Namespace, text: list[str] | No
         return
     if arguments.check and (said := refusal(model.reference)):
         raise FormatError(said)
-    dev = sample_set(model.language_pairs, model.languages, text)
+    dev = sample_set(model.directions, text)
     num_printed = len(report.notes)
     subject = build_subject(model, report)
     for note in report.notes[num_printed:]:
@@ -118,7 +118,11 @@ def build_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="babelserve-import", description="Make a bundle of somebody else's translation model, and prove it."
     )
-    parser.add_argument("source", type=Path, help="the model's directory, or an .argosmodel file")
+    parser.add_argument(
+        "source",
+        type=Path,
+        help="the model's directory, one of its checkpoints (.npz, .pt, model*.bin), or an .argosmodel file",
+    )
     parser.add_argument("out", type=Path, nargs="?", help="directory to make; must not exist")
     parser.add_argument(
         "--check",

@@ -1,6 +1,7 @@
 """What a directory or file is, and how it is read."""
 
 import dataclasses
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +31,7 @@ _HUGGING_FACE = {
     fsmt.MODEL_TYPE: fsmt.read,
     **dict.fromkeys(multilingual.MODEL_TYPES, multilingual.read),
 }
-_CHECKPOINTS = (".npz", ".pt")  # of which a directory may have several
+_CHECKPOINT = re.compile(r".*\.(npz|pt)|model.*\.bin")  # of which a directory may have several
 # What people have and cannot be served, with what can.
 _REFUSED = {
     "nllb-moe": "a mixture of experts is not supported; nllb-200-3.3B or a distilled one is",
@@ -60,12 +61,12 @@ def opened(source: Path) -> Iterator[Path]:
             directory.mkdir()
             unpack(source, directory)
             yield directory
-    elif source.suffix in _CHECKPOINTS and source.is_file():
+    elif _CHECKPOINT.fullmatch(source.name) and source.is_file():
         with scratch(Path(tempfile.gettempdir()), "babelserve-import.") as parent:
             directory = parent / source.parent.resolve().name
             directory.mkdir(exist_ok=True)
             for path in source.parent.iterdir():
-                if path.suffix != source.suffix or path.name == source.name:
+                if path.name == source.name or not _CHECKPOINT.fullmatch(path.name):
                     (directory / path.name).symlink_to(path.absolute())
             yield directory
     elif source.exists():

@@ -1,5 +1,6 @@
 """Somebody else's model, understood: what every family is read into, and all that the export needs."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from server.bundle.manifest import SearchDefaults
 from server.bundle.shortlist import Shortlist
 
 TRANSFORMERS, CTRANSLATE2 = "transformers", "ctranslate2"  # as a `ForeignModel.reference`
+_NAME_THEM = "say which: --source CODE --target CODE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +65,20 @@ class ForeignModel:
         shapes = expected_shapes(self.config)
         return sum(num_elements(shape) for name, shape in shapes.items() if not name.endswith("_positions"))
 
+    @property
+    def directions(self) -> list[tuple[str, str]]:
+        """Codes of source and target of all that it translates, by target."""
+        if self.languages is None:
+            return [(pair.source, pair.target) for pair in self.language_pairs]
+        sides = itertools.product(self.languages.target, self.languages.source)
+        return [(source, target) for target, source in sides if source != target]
+
     def check(self, report: Report) -> None:
-        """Notes what is wrong with the tensors, by their headers alone."""
+        """Notes what is wrong with the languages, and with the tensors by their headers alone."""
+        if not (self.directions or report.faults):  # a side without any language is a fault already
+            report.fault(
+                "languages", found="no direction is left", expected="a source and another target", remedy=_NAME_THEM
+            )
         check_plan(self.plan, self.config, self.tensors, report)
         check_size(self.num_parameters, self.tensors, report)
 

@@ -112,21 +112,15 @@ def choose_among(side: str, given: tuple[str, ...], known: Iterable[str], report
     return tuple(chosen)
 
 
-def language_pairs(
-    sources: Iterable[str], targets: Iterable[str], report: Report, source_prefix: Ids = ()
-) -> tuple[LanguagePair, ...]:
+def language_pairs(sources: Iterable[str], targets: Iterable[str], source_prefix: Ids = ()) -> tuple[LanguagePair, ...]:
     """Returns every direction from one of the sources into another language of the targets.
 
     Args:
-        sources, targets: codes, which `choose` has returned; none if it has found a fault.
-        report: gets a fault if both sides are the same one language.
+        sources, targets: codes, which `choose` has returned.
         source_prefix: of each pair.
     """
-    sides = list(itertools.product(sources, targets))
-    pairs = tuple(LanguagePair(source=one, target=two, source_prefix=source_prefix) for one, two in sides if one != two)
-    if sides and not pairs:
-        report.fault("--target", found=sides[0][1], expected="another language than --source")
-    return pairs
+    sides = itertools.product(sources, targets)
+    return tuple(LanguagePair(source=one, target=two, source_prefix=source_prefix) for one, two in sides if one != two)
 
 
 def pair_in_name(directory: Path) -> tuple[str, str] | None:
@@ -156,5 +150,5 @@ def joined_pair(name: str) -> tuple[str, str] | None:
 
 
 def _is_known(word: str) -> bool:
-    """Whether a word is a code of a language, or OPUS-MT's name of several."""
+    """Whether a word is a code of a language, or a name of two or three letters that OPUS-MT has for several."""
     return 2 <= len(word) <= 3 and (word.lower() in _GROUPS or langcodes.tag_is_valid(word))

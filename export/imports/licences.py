@@ -18,7 +18,7 @@ _NOT_COMMERCIAL = re.compile(r"\bnc\b|non-?commercial", re.IGNORECASE)
 
 def read_licence(directory: Path, report: Report, default: str = UNKNOWN) -> str:
     """Returns the licences in the header of the model card, or else `default`; notes what a user must know of them."""
-    licence = default
+    text = default
     if (directory / _CARD).is_file():
         try:
             header = _read_header(directory / _CARD)
@@ -27,8 +27,9 @@ def read_licence(directory: Path, report: Report, default: str = UNKNOWN) -> str
             report.note(f"{_CARD}: its header {error}: read yourself what it says of the licence")
         found = [header.get(key) for key in _KEYS]
         names = [name for each in found for name in (each if isinstance(each, list) else [each]) if name]
-        licence = shown(", ".join(str(name).strip() for name in names)) or default
-    if _NOT_COMMERCIAL.search(licence):
+        text = ", ".join(str(name).strip() for name in names) or default
+    licence = shown(text)
+    if _NOT_COMMERCIAL.search(text):
         report.note(f"LICENCE: {licence}: this model must not be used commercially")
     elif licence == UNKNOWN:
         report.note("the licence is unknown: the model's makers must be asked what may be done with it")

@@ -10,7 +10,6 @@ from pathlib import Path
 from export.examples import LEAST_WITHOUT_REFERENCES
 from export.subject import DevSet
 from export.texts import read_lines
-from server.bundle.languages import LanguagePair, Languages
 
 _FOLDER = Path(__file__).with_name("sentences")
 _MOST_TARGETS = 16  # languages that sentences are translated into, in turn
@@ -32,22 +31,16 @@ def read_sentences(path: Path) -> list[str]:
     return sentences
 
 
-def sample_set(pairs: tuple[LanguagePair, ...], languages: Languages | None, own: list[str] | None) -> DevSet:
+def sample_set(directions: list[tuple[str, str]], own: list[str] | None) -> DevSet:
     """Returns sentences with the languages to translate them from and into, each of the model's directions in turn.
 
     Args:
-        pairs: of the model, or
-        languages: of the model.
+        directions: codes of source and target; at least one.
         own: sentences of the user's in the model's first source language; None for ours.
 
     Raises:
         ValueError: there are no sentences of ours in any source language.
     """
-    directions = [(pair.source, pair.target) for pair in pairs]
-    if languages is not None:
-        directions = [
-            (source, target) for target in languages.target for source in languages.source if source != target
-        ]
     by_source: dict[str, list[str]] = {}
     for source, target in directions:
         by_source.setdefault(source, []).append(target)

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _KEY_BYTES = 32
 _BEARER = "bearer "
@@ -15,7 +15,7 @@ _BEARER = "bearer "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyHash:
-    """What is known of a key.
+    """What is known of a key. Two are equal if they are hashes of the same key, whenever that expires.
 
     Attributes:
         digest: its SHA-256.
@@ -23,7 +23,7 @@ class KeyHash:
     """
 
     digest: bytes
-    expires: float = float("inf")
+    expires: float = field(default=float("inf"), compare=False)
 
     def is_of(self, digest: bytes) -> bool:
         """Whether that is the hash; takes the same time whatever the answer."""

@@ -19,7 +19,7 @@ import itertools
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from server.access.directory import Account, Directory
@@ -43,11 +43,7 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _QUOTED = rf"""\"(?:[^"\\\n]|\\.){{0,{MAX_NAME_LENGTH}}}\"|'[^'\n]{{0,{MAX_NAME_LENGTH}}}'"""
 _DOTTED = re.compile(rf"(?<![\w-])(?:(?:[\w-]+|{_QUOTED})[ \t]*\.[ \t]*){{{MAX_DOTS + 1}}}")
 
-_PROOFS: dict[str, Callable[[Account], Sequence[object]]] = {  # what may stand once in the file, whatever its expiry
-    "keys": lambda account: [key.digest for key in account.keys if key.digest],
-    "common_names": lambda account: account.common_names,
-    "uris": lambda account: account.uris,
-}
+_NO_KEY = KeyHash(digest=b"")  # in place of a faulty one
 
 
 class _Table:
@@ -111,7 +107,7 @@ class _Table:
         if isinstance(value, str) and _SHA256.fullmatch(value):
             return bytes.fromhex(value)
         self.fault(name, "must be the 64 hexadecimal digits of a key's hash, as --make-key prints it")
-        return b""
+        return _NO_KEY.digest
 
     def instant(self, name: str) -> float:
         value = self._values.get(name)
@@ -184,9 +180,9 @@ def _contradictions(accounts: list[Account]) -> Iterator[str]:
     num_keys = sum(len(each.keys) for each in accounts)
     if num_keys > MAX_KEYS:
         yield f"--keys: must have at most {MAX_KEYS} keys, not {num_keys}"
-    for what, of_account in _PROOFS.items():
-        everything = [(each.tenant.name, of_account(each)) for each in accounts]
+    for what in ("keys", "common_names", "uris"):
+        everything = [(each.tenant.name, getattr(each, what)) for each in accounts]
         counts = Counter(itertools.chain.from_iterable(values for _, values in everything))
         for name, values in everything:
-            if any(counts[value] > 1 for value in values):
+            if any(counts[value] > 1 and value != _NO_KEY for value in values):
                 yield f"--keys: tenants.{name}.{what}: one of them stands in the file twice"

@@ -20,7 +20,11 @@ _FAILED, _CANNOT_START, _CANNOT_GO_ON = 1, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line. Raises SystemExit with 1 if rows have errors; what else goes wrong ends the process."""
+    """Runs the command line, and returns if every row is translated.
+
+    Raises:
+        SystemExit: with 1, as rows have errors. With exit codes 2 and 3 it ends the process without any clean-up.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     cut = words.index("--") if "--" in words else len(words)
     logging.basicConfig(handlers=[OneLineHandler()], level=logging.WARNING)
@@ -64,8 +68,9 @@ def _run(job: Job, shards: Sequence[Shard], workers: int) -> int:
         started = time.monotonic()
         worker.run(left, note)
         worker.close()
+    seconds = time.monotonic() - started
     job.finish()
-    failed, seconds = job.num_failed(), time.monotonic() - started
+    failed = job.num_failed()
     tell(
         f"babelserve-bulk: {sum(each.rows for each in done)} rows in {seconds:.1f} s,"
         f" {sum(each.tokens for each in done) / max(seconds, 1e-3):.0f} tokens a second;"

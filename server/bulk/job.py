@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ FORMATS = {"txt": "txt", "tsv": "tsv", "jsonl": "jsonl", "ndjson": "jsonl", "par
 _DESCRIPTION = "_job.json"
 _MODELS = "_models.json"
 _FINISHED = "_SUCCESS"
-_FAILED = "_failed-"  # and a shard's name: how many of its rows have errors, if any
+# The name of an empty file for each shard that has rows with errors: the shard, and how many. One listing tells all of
+# them, and as the name has no suffix, no glob takes the file for data.
+_FAILED = re.compile("_failed-([0-9]+-[0-9]+)-([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,25 +91,32 @@ class Job:
         self._claim(_MODELS, sorted(identities))
 
     def left(self, shards: Sequence[Shard]) -> list[Shard]:
-        """Returns the shards that have no output yet."""
+        """Returns the shards that have no output yet. Removes what a killed run has counted of them."""
         files, folder = url_to_fs(self.output)
         found = files.ls(folder, detail=True) if files.exists(folder) else []
-        done = {_name(each["name"]) for each in found if each["type"] == "file"}
-        return [shard for shard in shards if _name(shard.output) not in done]
+        paths = {_name(each["name"]): each["name"] for each in found if each["type"] == "file"}
+        left = [shard for shard in shards if _name(shard.output) not in paths]
+        numbers = {_number(shard) for shard in left}
+        for name, path in paths.items():
+            if (count := _FAILED.fullmatch(name)) and count[1] in numbers:
+                with contextlib.suppress(FileNotFoundError):  # another worker may have this shard, too
+                    files.rm_file(path)
+        return left
 
     def num_failed(self) -> int:
         """Returns how many rows of the written shards have errors, whichever run wrote them. Raises OSError."""
         files, folder = url_to_fs(self.output)
         files.invalidate_cache(folder)  # other processes have written, too
-        found = [path for path in files.ls(folder, detail=False) if _name(path).startswith(_FAILED)]
-        return sum(int(files.cat_file(path)) for path in found)
+        counts = (_FAILED.fullmatch(_name(path)) for path in files.ls(folder, detail=False))
+        return sum(int(count[2]) for count in counts if count)
 
     def finish(self) -> None:
         """Marks the job as done, once every shard has its output, and removes what killed runs have left behind."""
         files, folder = url_to_fs(self.output)
         if isinstance(files, LocalFileSystem):
-            for unfinished in Path(folder).glob(f".*[0-9].{self.form}.*"):
-                unfinished.unlink(missing_ok=True)
+            for pattern in (f".*[0-9].{self.form}.*", "._failed-*.*"):
+                for unfinished in Path(folder).glob(pattern):
+                    unfinished.unlink(missing_ok=True)
         _write_whole(f"{self.output}/{_FINISHED}", b"")
 
     def read(self, shard: Shard) -> tuple[Any, list[Cell]]:
@@ -129,7 +139,7 @@ class Job:
         else:
             data = lines.joined(self._line_format(), rows, outcomes)
         if failed := sum(bool(each.error) for each in outcomes):  # first, as a shard that is written is left alone
-            _write_whole(f"{self.output}/{_FAILED}{_name(shard.output)}", str(failed).encode())
+            _write_whole(f"{self.output}/_failed-{_number(shard)}-{failed}", b"")
         _write_whole(shard.output, data)
 
     def _line_format(self) -> lines.LineFormat:
@@ -196,6 +206,11 @@ def _write_whole(url: str, data: bytes) -> None:
     finally:
         with contextlib.suppress(OSError):
             unfinished.unlink(missing_ok=True)
+
+
+def _number(shard: Shard) -> str:
+    """Returns the name of a shard's output without the suffix."""
+    return _name(shard.output).partition(".")[0]
 
 
 def _name(path: str) -> str:

@@ -40,12 +40,10 @@ class Done:
     """A shard whose output is written.
 
     Attributes:
-        output: its URL.
         rows: how many it has.
         tokens: of the translations.
     """
 
-    output: str
     rows: int
     tokens: int
 
@@ -182,7 +180,7 @@ class Worker:
 
     def _finish(self, opened: _Open) -> Done:
         self._job.write(opened.shard, opened.rows, opened.cells)
-        return Done(output=opened.shard.output, rows=len(opened.cells), tokens=opened.tokens)
+        return Done(rows=len(opened.cells), tokens=opened.tokens)
 
 
 async def _write(answer: BulkAnswer) -> _Answer:

@@ -63,7 +63,7 @@ class Ours:
         )
         variants = dict(manifest.variants)
         variants[_PRECISION] = write_aligner(path / _PRECISION, variants[_PRECISION], alignment.heads)
-        write_manifest(bundle, dataclasses.replace(manifest, alignment=alignment, variants=variants))
+        write_manifest(path, dataclasses.replace(manifest, alignment=alignment, variants=variants))
         self._engine = open_engine(
             Settings(system="ours", path=str(path), precision=_PRECISION, batch=32), CollectorRegistry()
         )

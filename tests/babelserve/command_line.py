@@ -24,6 +24,13 @@ def translate(server: ScriptedServer, *arguments: str, stdin: bytes = b"") -> su
     )
 
 
+def with_closed(closing: str, command: Sequence[str]) -> tuple[int, bytes, bytes]:
+    """Runs a command with a stream that the shell closes (`2>&-`); returns its exit code, and what the others get."""
+    shell = ["sh", "-c", f'exec "$@" {closing}', "sh", *command]
+    done = subprocess.run(shell, capture_output=True, cwd=ROOT, timeout=50, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
 def without_reader(command: Sequence[str]) -> tuple[int, bytes]:
     """Runs a command whose output nobody reads; returns its exit code, and what it says on standard error."""
     reader, writer = os.pipe()

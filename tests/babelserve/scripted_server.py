@@ -27,7 +27,8 @@ class ScriptedService(TranslationServiceServicer):
 
     It has no room for requests of more than `most_texts`, answers DEADLINE_EXCEEDED to those with `late_text`, refuses
     those with `refused_text`, and lets each of `failing_texts` fail alone, once for each time that it stands there.
-    Once, it ends a bulk call after `most_bulk_texts`. It answers each text of one under the ids of `bulk_ids`.
+    Once, it ends a bulk call after `most_bulk_texts`, or after `most_bulk_answers` while nothing is being sent. It
+    answers each text of one under the ids of `bulk_ids`.
 
     `before_answer` runs in the handler, with the request, before an answer is made; a test may wait there.
     `is_closing` is set when the server goes, so that nothing waits for ever.
@@ -50,6 +51,7 @@ class ScriptedService(TranslationServiceServicer):
         self.late_text = self.refused_text = "none has this"
         self.failing_texts: list[str] = []
         self.most_bulk_texts = -1  # for any number
+        self.most_bulk_answers = -1
         self.bulk_ids: Callable[[int], list[int]] = lambda identity: [identity]
 
     def Translate(
@@ -114,6 +116,9 @@ class ScriptedService(TranslationServiceServicer):
                     model_version="1",
                     glossaries=_used_glossaries(options),
                 )
+            if number + 1 == self.most_bulk_answers:
+                self.most_bulk_answers = -1
+                context.abort(grpc.StatusCode.UNAVAILABLE, "shutting down")
 
     def ListModels(
         self, request: translation_pb2.ListModelsRequest, context: grpc.ServicerContext

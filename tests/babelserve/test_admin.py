@@ -11,7 +11,7 @@ import pytest
 from babelserve.admin import main
 from babelserve.v1 import model_admin_pb2 as pb
 from babelserve.v1.model_admin_pb2_grpc import ModelAdminServicer, add_ModelAdminServicer_to_server
-from tests.babelserve.command_line import without_reader
+from tests.babelserve.command_line import with_closed, without_reader
 
 STATUS = pb.ModelStatus(
     model="en-de",
@@ -112,6 +112,18 @@ def test_a_list_that_nobody_reads_ends_quietly(server: Server) -> None:
     flags = ["--address", server.address, "--api-key-file", str(server.key_file)]
 
     assert without_reader([sys.executable, "-m", "babelserve.admin", *flags, "list"]) == (141, b"")
+
+
+def test_a_stream_that_is_closed_gets_nothing_and_neither_does_another_in_its_place(server: Server) -> None:
+    command = [sys.executable, "-m", "babelserve.admin", "--address", server.address, "--api-key-file"]
+
+    assert with_closed(">&-", [*command, str(server.key_file), "load", "en-de"]) == (
+        2,
+        b"",
+        b"babelserve-models: stdout is closed\n",
+    )
+    assert server.admin.requests == []
+    assert with_closed("2>&-", [*command, "nothing", "list"]) == (2, b"", b"")
 
 
 def test_names_faults_and_errors_are_shown_without_control_characters(

@@ -33,6 +33,25 @@ def translate(request: pytest.FixtureRequest, client: Client, server: ScriptedSe
     return translate
 
 
+async def _while_others_run(
+    server: ScriptedServer, contents: Iterator[str], *, is_async: bool, deadline_seconds: float | None = None
+) -> list[BulkTranslation]:
+    """Translates texts by one of the clients; the loop does not wait while the iterator does."""
+
+    async def texts() -> AsyncIterator[str]:
+        while (text := await asyncio.to_thread(next, contents, None)) is not None:
+            yield text
+
+    if is_async:
+        async with AsyncClient(server.address) as asyncio_client:
+            found = asyncio_client.translate_bulk(texts(), target="de", deadline_seconds=deadline_seconds)
+            return [each async for each in found]
+    with Client(server.address) as client:
+        return await asyncio.to_thread(
+            lambda: list(client.translate_bulk(contents, target="de", deadline_seconds=deadline_seconds))
+        )
+
+
 def test_each_text_comes_back_with_its_index(translate: Translate, service: ScriptedService) -> None:
     found = translate(iter(MANY), beam_size=2)
 
@@ -60,6 +79,59 @@ def test_what_a_lost_call_has_left_is_sent_again_and_nothing_twice(
     assert service.num_attempts == 2
     assert sorted(each.index for each in found) == list(range(len(MANY)))
     assert all(each.translation.text == MANY[each.index].upper() for each in found)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_no_call_without_texts_is_made_while_the_given_iterator_waits(
+    server: ScriptedServer, service: ScriptedService, is_async: bool
+) -> None:
+    is_called_again, was_called_again = threading.Event(), list[bool]()
+
+    def contents() -> Iterator[str]:
+        yield "a"
+        was_called_again.append(is_called_again.wait(0.5))
+        yield "b"
+
+    service.most_bulk_answers = 1
+    service.before_answer = lambda request: is_called_again.set() if service.num_attempts > 1 else None
+
+    found = await _while_others_run(server, contents(), is_async=is_async)
+
+    assert [each.translation.text for each in found] == ["A", "B"]
+    assert (was_called_again, service.num_attempts) == ([False], 2)
+
+
+def test_a_call_that_is_lost_after_its_last_answer_is_not_made_again(
+    translate: Translate, service: ScriptedService
+) -> None:
+    has_answered = threading.Event()
+
+    def contents() -> Iterator[str]:
+        yield "a"
+        has_answered.wait(0.5)
+
+    service.most_bulk_answers = 1
+
+    assert [each.translation.text for each in translate(contents())] == ["A"]
+    assert service.num_attempts == 1
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_the_deadline_passes_while_the_given_iterator_waits(
+    server: ScriptedServer, service: ScriptedService, is_async: bool
+) -> None:
+    is_over = threading.Event()
+
+    def contents() -> Iterator[str]:
+        yield "a"
+        is_over.wait(10)
+
+    service.most_bulk_answers = 1
+
+    with pytest.raises(DeadlineExceeded):
+        await _while_others_run(server, contents(), is_async=is_async, deadline_seconds=0.5)
+
+    is_over.set()
 
 
 def test_a_server_that_answers_nothing_ends_it(translate: Translate, service: ScriptedService) -> None:

@@ -1,6 +1,7 @@
 """`babelserve-translate` as a user runs it: a process of its own."""
 
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from babelserve.__main__ import main
 from babelserve.arguments import build_parser
 from babelserve.messages import TranslateOptions
 from babelserve.v1 import translation_pb2
-from tests.babelserve.command_line import ROOT, command, translate, without_reader
+from tests.babelserve.command_line import ROOT, command, translate, with_closed, without_reader
 from tests.babelserve.scripted_server import ScriptedServer, ScriptedService
 
 
@@ -179,10 +180,32 @@ def test_a_reader_that_goes_away_ends_it_quietly(server: ScriptedServer, tmp_pat
 def test_a_stream_that_is_closed_is_wrong_usage(
     server: ScriptedServer, closing: str, flags: list[str], name: bytes
 ) -> None:
-    shell = ["sh", "-c", f'exec "$@" {closing}', "sh", *command(server, *flags)]
-    done = subprocess.run(shell, capture_output=True, cwd=ROOT, timeout=50, check=False)
+    done = with_closed(closing, command(server, *flags))
 
-    assert (done.returncode, done.stderr) == (2, b"babelserve-translate: " + name + b" is closed\n")
+    assert done == (2, b"", b"babelserve-translate: " + name + b" is closed\n")
+
+
+@pytest.mark.parametrize("flags", [["--input", "in.txt"], ["--format", "text", "--input", "in.txt"]])
+def test_what_is_told_is_not_among_the_translations_if_stderr_is_closed(
+    server: ScriptedServer, flags: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "in.txt").write_text("good\n!INTERNAL oops\n")
+    flags[-1] = str(tmp_path / "in.txt")
+
+    code, translations, _ = with_closed("2>&-", command(server, "--target", "de", *flags))
+
+    assert (code, translations.splitlines()[0], translations.count(b"\n")) == (1, b"GOOD", 2)
+    assert b"babelserve-translate" not in translations
+
+
+def test_a_reader_of_the_output_may_go_away_while_stdout_is_closed(server: ScriptedServer, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "out")
+    with subprocess.Popen(["head", "-c1", str(tmp_path / "out")], stdout=subprocess.DEVNULL):
+        (tmp_path / "in.txt").write_text("a text\n" * 100_000)
+        flags = ["--input", str(tmp_path / "in.txt"), "--output", str(tmp_path / "out")]
+        done = with_closed(">&-", command(server, "--target", "de", *flags))
+
+    assert done == (141, b"", b"")
 
 
 @pytest.mark.parametrize("flags", [["--list-models"], ["--list-models", "--json"], ["--list-glossaries"]])

@@ -1,6 +1,7 @@
 import contextlib
 import json
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import sacrebleu
 import sentencepiece
 import torch
 
+from export import evaluate
 from export.evaluate import main, scores, translate_by_checkpoint
 from model import ctc_search
 from model.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
@@ -206,6 +208,47 @@ def test_scores_are_printed_though_the_disk_is_full(
     printed = capsys.readouterr()
     assert json.loads(printed.out)["sentences"] == 2
     assert printed.err == "babelserve-evaluate: [Errno 28] No space left on device\n"
+
+
+def test_a_full_disk_leaves_what_the_output_has(
+    command: Command, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out.txt"
+    output.write_text("of an earlier evaluation\n", encoding="utf-8")
+    path = hypotheses(tmp_path, "x" * 10_000, "y")
+    script = (
+        "import resource, signal, sys; from export.evaluate import main\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n"
+        f"sys.argv[1:] = ['--tsv', {str(corpus)!r}, '--hypotheses', {str(path)!r}, '--output', {str(output)!r}]\n"
+        "main()"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+
+    assert (done.returncode, output.read_text(encoding="utf-8")) == (2, "of an earlier evaluation\n")
+    assert done.stderr.startswith(f"babelserve-evaluate: {output} cannot be written: ".encode())
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["hypotheses.txt", "out.txt", "test.tsv"]
+
+
+def test_a_run_that_fails_makes_no_output(command: Command, corpus: Path, tmp_path: Path) -> None:
+    path = hypotheses(tmp_path, "one alone")
+
+    for output in (tmp_path / "out.txt", tmp_path):
+        command.fails("--tsv", corpus, "--hypotheses", path, "--output", output)
+
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["hypotheses.txt", "test.tsv"]
+
+
+def test_a_line_break_of_a_model_and_a_broken_last_line_keep_the_numbers_of_lines(
+    command: Command, server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "test.tsv").write_text("one dog\tein Hund\ntwo cats\tzwei\nbroken\n\n", encoding="utf-8")
+    monkeypatch.setattr(evaluate, "translate_by_server", lambda *_, **__: ["A\nDOG", "CATS"])
+
+    command("--tsv", tmp_path / "test.tsv", "--server", server.address, "--output", tmp_path / "out.txt")
+
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8") == "A DOG\nCATS\n\n\n"
 
 
 def test_heads_are_measured_as_a_table_and_as_json(

@@ -38,7 +38,7 @@ def exported(weights: dict[str, torch.Tensor], model: Transformer, like: Bundle,
         tokenizer=describe_file(directory / TOKENIZER_FILE),
         training={"name": "random", "recipe": recipe, "weights_sha256": weights_hash(weights)},
     )
-    write_manifest(Bundle(directory=directory, manifest=manifest), manifest)
+    write_manifest(directory, manifest)
     return directory
 
 
@@ -120,7 +120,7 @@ def test_what_has_no_checkpoint_is_refused(
     changed: Bundle, training: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     facts = {name: fact for name, fact in {**changed.manifest.training, **training}.items() if fact is not None}
-    write_manifest(changed, dataclasses.replace(changed.manifest, training=facts))
+    write_manifest(changed.directory, dataclasses.replace(changed.manifest, training=facts))
 
     with pytest.raises(error, match=message):
         restore_checkpoint(changed.directory)

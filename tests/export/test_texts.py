@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from export.texts import read_lines, read_text
+from export.texts import read_lines
 
 
 def test_a_text_is_read_without_its_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes("\ufeffGrün\n".encode())
 
-    assert read_text("--text", tmp_path / "text") == "Grün\n"
+    assert read_lines("--text", tmp_path / "text") == ["Grün"]
 
 
 def test_only_line_feeds_separate_lines_and_empty_lines_stay(tmp_path: Path) -> None:
@@ -22,11 +22,11 @@ def test_a_file_without_an_end_is_refused_by_its_flag(tmp_path: Path) -> None:
         file.truncate(1 << 40)
 
     with pytest.raises(ValueError, match=rf"^--reference {tmp_path}/text has more than 67108864 bytes$"):
-        read_text("--reference", tmp_path / "text")
+        read_lines("--reference", tmp_path / "text")
 
 
 def test_what_is_no_text_is_refused_by_its_flag(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"a\xff")
 
     with pytest.raises(ValueError, match=rf"^--text {tmp_path}/text is no UTF-8: .* position 1"):
-        read_text("--text", tmp_path / "text")
+        read_lines("--text", tmp_path / "text")

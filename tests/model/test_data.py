@@ -5,6 +5,8 @@ import random
 import re
 import subprocess
 import sys
+import tracemalloc
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,24 @@ class TestReading:
         (tmp_path / "a.tsv").write_text("one\teins\ntwo\tzwei\nthree\tdrei\n", encoding="utf-8")
 
         assert read_corpus(CorpusConfig(tsv="a.tsv", limit=2), tmp_path).pairs == [("one", "eins"), ("two", "zwei")]
+
+    def test_no_pair_behind_a_limit_is_kept_or_reported(self, tmp_path: Path) -> None:
+        (tmp_path / "a.tsv").write_text("one\teins\nbroken\ntwo\tzwei\n" + "more\tmehr\nbroken\n" * 100_000)
+
+        tracemalloc.start()
+        corpus = read_corpus(CorpusConfig(tsv="a.tsv", limit=2), tmp_path)
+        most_bytes = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+
+        assert (len(corpus.pairs), corpus.broken) == (2, [2])
+        assert most_bytes < 1_000_000
+
+    def test_a_limit_hides_no_difference_between_the_files(self, tmp_path: Path) -> None:
+        (tmp_path / "a.en").write_text("one\ntwo\n", encoding="utf-8")
+        (tmp_path / "a.de").write_text("eins\n", encoding="utf-8")
+
+        with pytest.raises(ValueError, match=r"a\.en has 2 lines, a\.de has 1"):
+            read_corpus(CorpusConfig(source="a.en", target="a.de", limit=1), tmp_path)
 
     def test_gzipped_files_are_read_alike(self, tmp_path: Path) -> None:
         (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(b"one\teins\n"))
@@ -198,6 +218,13 @@ class TestHoldOut:
 
     def test_nothing_is_held_out_unless_asked_for(self) -> None:
         assert hold_out(list(self.PAIRS), 0) == (list(self.PAIRS), [])
+
+    def test_a_letter_and_its_composition_are_one(self) -> None:
+        pairs = [(unicodedata.normalize(form, f"Caf\u00e9 {n}"), form) for n in range(10) for form in ("NFC", "NFD")]
+
+        kept, held_out = hold_out(pairs, 5)
+
+        assert (len(kept), len(held_out)) == (10, 10)
 
     def test_what_one_corpus_holds_out_leaves_the_others_too(self) -> None:
         first = Corpus(pairs=[("A", "a")], held_out=[("I can't do this.", "x")], weight=1.0)

@@ -147,7 +147,7 @@ def read_pairs(
     sides = []
     for i, (side, codes) in enumerate((("source", given.source), ("target", given.target))):
         sides.append(choose(side, codes, named[i : i + 1] if named else (), "config.json", report))
-    return language_pairs(sides[0], sides[1], report, vocabularies.source_prefix)
+    return language_pairs(sides[0], sides[1], vocabularies.source_prefix)
 
 
 def _find_languages(pieces: list[list[str]]) -> tuple[Kind | None, dict[str, int]]:

@@ -81,7 +81,7 @@ def read(directory: Path, given: GivenLanguages, report: Report) -> ForeignModel
         plan=_plan(network, checkpoint.tensors),
         tensors=checkpoint.tensors,
         tokenizer=tokenizer,
-        language_pairs=language_pairs(sources, targets, report),
+        language_pairs=language_pairs(sources, targets),
         suppressed=(PAD_ID,),  # as its own search does
         search=_SEARCH,
         max_source_tokens=network.max_positions,

@@ -125,9 +125,7 @@ def _choose(directory: Path, report: Report) -> Path | None:
     if len(paths) == 1:
         return paths[0]
     names = ", ".join(path.name for path in paths[:4])
-    report.fault(
-        names, found=f"{len(paths)} checkpoints", expected="one", remedy="move the others elsewhere, or average them"
-    )
+    report.fault(names, found=f"{len(paths)} checkpoints", expected="one", remedy="name one of them, or average them")
     return None
 
 

@@ -63,7 +63,7 @@ def read(directory: Path, config: ForeignSettings, given: GivenLanguages, report
         plan=_plan(network),
         tensors=tensors,
         tokenizer=vocabularies.files,
-        language_pairs=language_pairs(sources, targets, report),
+        language_pairs=language_pairs(sources, targets),
         suppressed=suppressed,
         search=search,
         max_source_tokens=network.max_positions,

@@ -104,7 +104,7 @@ def read_pairs(directory: Path, files: Files, given: GivenLanguages, report: Rep
     sides = []
     for i, (side, codes) in enumerate((("source", given.source), ("target", given.target))):
         sides.append(choose(side, codes, named[i : i + 1] if named else (), files.model, report))
-    return language_pairs(sides[0], sides[1], report)
+    return language_pairs(sides[0], sides[1])
 
 
 def _read_settings(directory: Path, report: Report) -> ForeignSettings:
@@ -120,16 +120,16 @@ def _read_settings(directory: Path, report: Report) -> ForeignSettings:
 
 def _one(settings: ForeignSettings, key: str, pattern: str, names: list[str], report: Report) -> str | None:
     given: Any = settings.get(key, None)
+    found = [name for name in names if re.fullmatch(pattern, name)]
+    listed = ", ".join(found) if found else "none"
     if isinstance(given, list) and given:
         if len(given) > 1 or not isinstance(given[0], str):
             settings.fault(key, "one model", "ensembles are not supported: import one of them")
-        return given[0] if isinstance(given[0], str) else None
-    found = [name for name in names if re.fullmatch(pattern, name)]
+        elif given[0] not in names:
+            settings.fault(key, f"a file beside it, unpacked; model files: {listed}", f"name that, or mend {key}")
+        return given[0] if given[0] in names else None
     if len(found) != 1:
-        listed = ", ".join(found) if found else "none"
-        report.fault(
-            settings.file, found=f"model files: {listed}", expected="one", remedy="leave only one of them there"
-        )
+        report.fault(settings.file, found=f"model files: {listed}", expected="one", remedy="name one of them")
         return None
     return found[0]
 

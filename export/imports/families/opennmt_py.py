@@ -208,7 +208,7 @@ def _read_pairs(directory: Path, given: GivenLanguages, report: Report) -> tuple
     named = pair_in_name(directory)
     sources = choose("source", given.source, named[:1] if named else (), directory.resolve().name, report)
     targets = choose("target", given.target, named[1:] if named else (), directory.resolve().name, report)
-    return language_pairs(sources, targets, report)
+    return language_pairs(sources, targets)
 
 
 def _plan(network: TransformerConfig, tensors: Tensors, num_extra: int) -> Plan:

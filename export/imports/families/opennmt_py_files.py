@@ -60,7 +60,7 @@ def read_checkpoint(directory: Path, report: Report) -> Checkpoint | None:
     paths = sorted(directory.glob("*.pt"))
     if len(paths) != 1:
         names = ", ".join(path.name for path in paths[:4])
-        report.fault(names, found=f"{len(paths)} checkpoints", expected="one", remedy="move the others elsewhere")
+        report.fault(names, found=f"{len(paths)} checkpoints", expected="one", remedy="name one of them")
         return None
     (path,) = paths
     try:

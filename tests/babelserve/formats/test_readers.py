@@ -46,3 +46,13 @@ def test_a_part_that_elementtree_has_saved_is_refused(name: str, part: str, befo
 
     with pytest.raises(BadFile, match=rf"has <ns\d:\S+> where office programs write <{before}:\.\.\.>: save it anew"):
         READERS[name](archive({**files, part: saved}))
+
+
+def test_a_long_name_of_a_part_s_root_is_shown_in_part() -> None:
+    files = members(FILES["docx"][0])
+    name = "x" * 1_000_000
+
+    with pytest.raises(BadFile) as caught:
+        READERS["docx"](archive({**files, "word/document.xml": f"<{name}></{name}>".encode()}))
+
+    assert len(str(caught.value)) < 300

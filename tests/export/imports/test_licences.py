@@ -19,6 +19,7 @@ from export.imports.report import Report
         ("---\nlicense: [mit, apache-2.0]\n---", "unknown", "mit, apache-2.0", ""),
         ("---\nlicense: other\nlicense_name: CC BY-NC 4.0\n---", "mit", "other, CC BY-NC 4.0", "used commercially"),
         ("---\r\nlicense: >\r\n  for non-commercial use\r\n---\r\n", "mit", "for non-commercial use", "commercially"),
+        (f"---\nlicense: {'x' * 250} nc\n---", "mit", f"{'x' * 200}...", "used commercially"),
         ("---\nlicense: {a: b}\n---", "unknown", "{'a': 'b'}", ""),
         ("---\nlicense: &a cc-by-nc-4.0\n---", "mit", "mit", "README.md: its header has YAML aliases"),
         ("---\n# nothing\n---", "mit", "mit", "README.md: its header is empty"),

@@ -15,6 +15,15 @@ def test_codes_take_no_paths_that_follow(command: Command, tmp_path: Path) -> No
     assert "  en into de, nl, fr\n" in printed
 
 
+def test_a_model_of_which_no_direction_is_left_is_refused(command: Command) -> None:
+    code, message = command.fails("--dry-run", "--source", "de", "--target", "de", TINY)
+
+    assert code == 2
+    assert message.splitlines()[1:] == [
+        "languages: no direction is left; expected a source and another target; say which: --source CODE --target CODE"
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

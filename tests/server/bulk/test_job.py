@@ -3,6 +3,9 @@ from pathlib import Path
 
 import fsspec
 import pytest
+from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
+from fsspec.implementations.memory import MemoryFileSystem
 
 from server.bulk.cell import Cell
 from server.bulk.job import Job
@@ -66,7 +69,7 @@ def test_an_output_that_is_not_whole_is_not_there(tmp_path: Path, monkeypatch: p
 def test_what_a_killed_run_has_left_behind_goes_at_the_end(tmp_path: Path) -> None:
     job = job_of(tmp_path)
     copy_all(job)
-    for name in (".00000-000001.txt.5ca1ab1e", "._failed-00000-000001.txt.5ca1ab1e"):
+    for name in (".00000-000001.txt.5ca1ab1e", "._failed-00000-000001-2.5ca1ab1e"):
         (tmp_path / "out" / name).write_bytes(b"A dog")
     job.finish()
 
@@ -85,6 +88,44 @@ def test_rows_with_errors_are_counted_whichever_run_wrote_them(tmp_path: Path, o
 
     assert run().left(shards) == shards[3:]
     assert run().num_failed() == 3
+
+
+@pytest.mark.parametrize("output", ["{}/out", "memory:/{}/out"])
+def test_errors_are_counted_by_a_listing_alone(tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = job_of(tmp_path, output=output.format(tmp_path))
+    shards = job.plan()
+    for shard in shards:
+        job.write(shard, [b"a"], [Cell(None, "odd")])
+    read = list[object]()
+    for files in (LocalFileSystem, MemoryFileSystem):
+        monkeypatch.setattr(files, "cat_file", lambda *each, **_: read.append(each))
+
+    assert job.num_failed() == len(shards)
+    assert read == []
+
+
+def test_no_glob_takes_a_count_of_errors_for_rows(tmp_path: Path) -> None:
+    job = job_of(tmp_path)
+    job.write(job.plan()[0], [b"a"], [Cell(None, "odd")])
+
+    assert [path.name for path in (tmp_path / "out").glob("*.txt")] == ["00000-000000.txt"]
+
+
+@pytest.mark.parametrize("output", ["{}/out", "memory:/{}/out"])
+def test_errors_of_a_shard_that_a_killed_run_did_not_write_are_not_counted(
+    tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = job_of(tmp_path, output=output.format(tmp_path))
+    first, *others = shards = job.plan()
+    job.write(first, [b"a"], [Cell(None, "odd")])
+    job.write(others[0], [b"a"], [Cell(None, "odd")])
+    files, path = url_to_fs(first.output)
+    files.rm_file(path)  # it was killed between the two files
+    left = job.left(shards)
+    job.write(first, [b"a"], [Cell("a")])
+
+    assert left == [first, *others[1:]]
+    assert job.num_failed() == 1
 
 
 @pytest.mark.parametrize("change", [{"shard_bytes": 32}, {"column": "other"}, {"request": b""}])

@@ -247,7 +247,7 @@ def test_of_an_ensemble_none_is_chosen(tmp_path: Path) -> None:
     (directory / "checkpoint_best.pt").rename(directory / "model1.pt")
     (directory / "model2.pt").write_bytes(b"")
 
-    assert "model1.pt, model2.pt: 2 checkpoints; expected one; move the others elsewhere" in fault_of(directory)
+    assert "model1.pt, model2.pt: 2 checkpoints; expected one; name one of them" in fault_of(directory)
 
 
 def test_it_is_known_without_its_dictionaries(tmp_path: Path, document: dict[str, Any]) -> None:

@@ -7,7 +7,9 @@ import pytest
 import sentencepiece
 import torch
 
-from export.imports.report import ImportFault
+from export.imports.detect import opened
+from export.imports.families.marian_files import find_files
+from export.imports.report import ImportFault, Report
 from export.imports.samples import own_sentences
 from export.imports.subject import build_subject
 from model.transformer import Transformer
@@ -271,6 +273,33 @@ def test_models_that_are_no_one_file_are_named(directory: Path, models: str) -> 
 
     with pytest.raises(ImportFault, match=r"decoder\.yml: models: .*; expected one model"):
         read_whole(directory)
+
+
+@pytest.mark.parametrize("other", ["model.b.bin", "model.b.npz"])
+def test_a_checkpoint_that_is_named_is_read(directory: Path, other: str) -> None:
+    write_marian(directory / "model.ende.bin", tensors(SETTINGS))
+    (directory / other).write_bytes(b"")
+    write_lexical(directory / "lex.ende.bin", 2, [[3]] * V)
+
+    with opened(directory / "model.ende.bin") as found:
+        files = find_files(found, Report())
+
+    assert files is not None
+    assert (files.model, files.shortlist) == ("model.ende.bin", "lex.ende.bin")
+    with pytest.raises(ImportFault, match=rf"model files: {other}, model.ende.bin; expected one; name one of them"):
+        read_whole(directory)
+
+
+def test_settings_that_name_another_checkpoint_are_named(directory: Path) -> None:
+    for name in ("x.npz", "y.npz"):
+        np.savez(directory / name, **tensors(SETTINGS))
+    (directory / "decoder.yml").write_text("models: [x.npz]", encoding="utf-8")
+
+    with (
+        opened(directory / "y.npz") as found,
+        pytest.raises(ImportFault, match=r"models: \['x.npz'\]; expected .*; model files: y.npz; name that,"),
+    ):
+        read_whole(found)
 
 
 @pytest.mark.parametrize("name", ["opus.vocab.yml", "opus.vocab.yaml"])
