@@ -15,10 +15,11 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from server.bundle.bundle import Bundle
 from server.errors import StartupError
-from server.models import first_models
+from server.models import bundle_loader, first_models
 from server.models.catalogue import Catalogue
 from server.models.folder_loader import Change, FolderLoader
 from server.models.folder_watch import watch_folder
+from server.models.proof import Unproved
 from server.models.proofs import Proofs
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
@@ -97,6 +98,31 @@ async def test_a_model_that_is_being_loaded_when_the_first_one_is_served_is_serv
         await until(lambda: catalogue.names == ["a-good", "b-good"])
     finally:
         may_load.set()
+        assert updating is not None
+        updating.cancel()
+        await asyncio.to_thread(catalogue.stop)
+
+
+async def test_a_server_that_has_begun_anew_waits_for_a_default_whose_proof_is_killed(
+    models: Path, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle_loader, "_PAUSE_SECONDS", 0.2)
+    monkeypatch.setattr(first_models, "watch_folder", functools.partial(watch_folder, poll_seconds=0.01))
+    monkeypatch.setenv(first_models._PROVES_FIRST, "1")
+    settings = Settings(models=models, variant="cpu-fp32", lanes=1, default="a-good")
+    killed = [Unproved(["it was ended by SIGKILL"])]
+
+    async def prove(*_: object) -> list[str]:
+        for error in killed:
+            killed.clear()
+            raise error
+        return []
+
+    loader, catalogue = FolderLoader(models, settings, metrics, proofs=Proofs(prove)), Catalogue(metrics.catalogue)
+    updating = await first_models.load_first_models(settings, metrics, loader, catalogue, asyncio.Event())
+    try:
+        assert catalogue.names == ["a-good"]
+    finally:
         assert updating is not None
         updating.cancel()
         await asyncio.to_thread(catalogue.stop)
