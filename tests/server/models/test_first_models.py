@@ -119,8 +119,10 @@ async def test_a_server_that_has_begun_anew_waits_for_a_default_whose_proof_is_k
         return []
 
     loader, catalogue = FolderLoader(models, settings, metrics, proofs=Proofs(prove)), Catalogue(metrics.catalogue)
-    updating = await first_models.load_first_models(settings, metrics, loader, catalogue, asyncio.Event())
+    stop = asyncio.Event()
+    updating = await first_models.load_first_models(settings, metrics, loader, catalogue, stop)
     try:
+        await first_models.wait_for_defaults(settings, loader, catalogue, stop)
         assert catalogue.names == ["a-good"]
     finally:
         assert updating is not None
@@ -150,10 +152,15 @@ async def test_a_server_that_has_begun_anew_ends_if_nothing_can_be_served_or_not
     loader, catalogue = FolderLoader(models, settings, metrics, proofs=Proofs(prove)), Catalogue(metrics.catalogue)
     monkeypatch.setattr(first_models, "watch_folder", functools.partial(watch_folder, poll_seconds=0.01))
     monkeypatch.setenv(first_models._PROVES_FIRST, "1")
+    stop = asyncio.Event()
+
+    async def start() -> None:
+        await first_models.load_first_models(settings, metrics, loader, catalogue, stop)
+        await first_models.wait_for_defaults(settings, loader, catalogue, stop)
+
     try:
-        async with asyncio.timeout(SECONDS):
-            with pytest.raises(StartupError) as caught:
-                await first_models.load_first_models(settings, metrics, loader, catalogue, asyncio.Event())
+        with pytest.raises(StartupError) as caught:
+            await asyncio.wait_for(start(), SECONDS)
     finally:
         await asyncio.to_thread(catalogue.stop)
 
