@@ -9,7 +9,7 @@ from typing import NamedTuple
 from server.bundle.codes import few_of, language_of
 from server.errors import DeadlineExceeded, InvalidRequest, PreconditionFailed
 from server.text.detector import DETECTOR_BYTES, MAX_CHARACTERS, Detector, is_installed
-from server.text.markup.readers import FIRST_CHARACTERS, TYPES, first_words
+from server.text.markup.readers import FIRST_CHARACTERS, first_words
 from server.text.splitter import IsOver, Splitter
 from server.translation.memory import MemoryBudget
 
@@ -52,7 +52,7 @@ class LanguageDetection:
         """Returns the language of each text, or the error that refuses the text; None for a text without a letter.
 
         Args:
-            texts: any texts.
+            texts: any texts. The first letter is looked for in their first `FIRST_CHARACTERS`.
             codes: the codes of the served languages, at least one, as the models have them.
             mime_type: of the texts, of whose markup nothing is looked at.
             deadline: instant of `time.monotonic`.
@@ -67,8 +67,7 @@ class LanguageDetection:
         detector = await asyncio.shield(self._loading)
         labels = _labels(detector, tuple(codes))
         num_characters = sum(_COST * max(_LEAST_CHARACTERS, min(len(text), MAX_CHARACTERS)) for text in texts)
-        if mime_type in TYPES:
-            num_characters += sum(min(len(text), FIRST_CHARACTERS) for text in texts)
+        num_characters += sum(min(len(text), FIRST_CHARACTERS) for text in texts)
         look = functools.partial(_detect_all, detector, texts, mime_type, labels)
         return await self._splitter.work(num_characters, look, deadline)
 
@@ -128,7 +127,7 @@ def _detect_all(
 def _detect(
     detector: Detector, field: str, text: str, labels: Mapping[str, str]
 ) -> "DetectedLanguage | InvalidRequest | None":
-    first = next((index for index, character in enumerate(text) if character.isalpha()), None)
+    first = next((index for index, character in enumerate(text[:FIRST_CHARACTERS]) if character.isalpha()), None)
     if first is None:
         return None
     guess = detector.guess(text[first : first + MAX_CHARACTERS], labels)

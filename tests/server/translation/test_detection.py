@@ -1,6 +1,7 @@
 import asyncio
 import os
 import threading
+from unittest.mock import ANY
 
 import pytest
 
@@ -8,6 +9,7 @@ from server.errors import DeadlineExceeded, InvalidRequest, Overloaded, Precondi
 from server.text import detector as detector_module
 from server.text import splitter as splitter_module
 from server.text.detector import DETECTOR_BYTES, Detector, Guess
+from server.text.markup.readers import FIRST_CHARACTERS
 from server.text.splitter import Splitter
 from server.threads import SPLITTER_NICENESS
 from server.translation import detection as detection_room
@@ -124,6 +126,12 @@ async def test_prose_behind_signs_is_found(detection: LanguageDetection) -> None
     assert found.code == "de"
 
 
+async def test_a_letter_far_behind_signs_is_not_looked_for(detection: LanguageDetection) -> None:
+    signs = "-" * FIRST_CHARACTERS
+
+    assert await detection.detect([signs[1:] + GERMAN, signs + GERMAN], ["de", "en"]) == [ANY, None]
+
+
 async def test_it_ends_when_nobody_waits_any_more(
     detection: LanguageDetection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,12 +151,13 @@ async def test_reading_markup_ends_within_a_text(detection: LanguageDetection, m
         await detection.detect(["*a* " * 100], ["de", "en"], "text/markdown")
 
 
+@pytest.mark.parametrize("mime_type", ["", "text/markdown"])
 async def test_it_counts_as_splitting_with_what_it_reads(
-    detection: LanguageDetection, monkeypatch: pytest.MonkeyPatch
+    detection: LanguageDetection, monkeypatch: pytest.MonkeyPatch, mime_type: str
 ) -> None:
     monkeypatch.setattr(splitter_module, "MAX_CHARACTERS", 5 * 512 + (1 << 14))
     text = GERMAN * 1000
-    await detection.detect([text], ["de", "en"], "text/markdown")
+    await detection.detect([text], ["de", "en"], mime_type)
 
     with pytest.raises(Overloaded):
-        await detection.detect([text, "."], ["de", "en"], "text/markdown")
+        await detection.detect([text, "."], ["de", "en"], mime_type)
