@@ -142,7 +142,8 @@ class FolderLoader:
                 self._served[name] = before[0]
             if before[1]:
                 self._pinned.add(name)
-            raise BundleError(faults or [f"{self._directory / name} holds no bundle"])
+            fault = "has changed while it was proved" if found.get(name) else "holds no bundle"
+            raise BundleError(faults or [f"{self._directory / name} {fault}"])
         return change.model
 
     def load_version(self, bundle: FoundBundle) -> Model:
