@@ -102,7 +102,7 @@ async def serve(settings: Settings, version: str) -> None:
             watching = asyncio.create_task(health.watch(catalogue.are_ready, catalogue.is_alive))
             await wait_for_defaults(settings, loader, catalogue, stop)
             _tell_start(metrics, version, catalogue.models[0])
-            await health.set_serving(True)
+            health.set_serving(True)
             tune_interpreter()
             _announce(settings, fronts, catalogue.models)
             await _serve_until(stop, watching, updating)
@@ -157,7 +157,7 @@ async def _drain(
 ) -> None:
     """Ends the server's life as the module's docstring says."""
     logger.info("draining")
-    await health.begin_draining()
+    health.begin_draining()
     if stop.is_by_hand:
         await _wait_for_callers(settings, running)
     else:
