@@ -18,11 +18,11 @@ import threading
 import grpc  # noqa: F401 # before babelserve, whose client would have gRPC keep its lines to itself
 from prometheus_client import CollectorRegistry
 
-from server.errors import SettingsError
+from server.errors import StartupError
 from server.listening import Listening, listening
 from server.models.administration import Administration
 from server.models.catalogue import Catalogue
-from server.models.first_models import load_first_models
+from server.models.first_models import load_first_models, wait_for_defaults
 from server.models.glossaries import Glossaries
 from server.models.loading import process_memory
 from server.models.machine import process_age_seconds, resident_bytes
@@ -99,10 +99,10 @@ async def serve(settings: Settings, version: str) -> None:
                 return
             memory.max_bytes = _memory_of_requests(settings, catalogue)
             model_memory.follow()
-            _tell_build(metrics, version, catalogue.models[0])
             watching = asyncio.create_task(health.watch(catalogue.are_ready, catalogue.is_alive))
-            await health.set_serving(True)
-            metrics.start_duration_seconds.set(process_age_seconds())
+            await wait_for_defaults(settings, loader, catalogue, stop)
+            _tell_start(metrics, version, catalogue.models[0])
+            health.set_serving(True)
             tune_interpreter()
             _announce(settings, fronts, catalogue.models)
             await _serve_until(stop, watching, updating)
@@ -110,6 +110,9 @@ async def serve(settings: Settings, version: str) -> None:
                 await _drain(settings, stop, fronts, running, health, watching, catalogue)
             if not catalogue.is_alive():
                 await _give_up(running, log)
+    except StartupError:
+        catalogue.stop()  # a server that has begun anew may serve a model already
+        raise
     finally:
         tracing.close()
         give_stderr_back()
@@ -127,20 +130,20 @@ async def _serve_until(
         updating.cancel()
 
 
-def _tell_build(metrics: Metrics, version: str, default: ServedModel) -> None:
-    """Tells what is served first; a name for that model in `serve` would keep it in memory when it is replaced."""
+def _tell_start(metrics: Metrics, version: str, default: ServedModel) -> None:
+    """Tells what is served first, and after how long.
+
+    A name for that model in `serve` would keep it in memory when it is replaced.
+    """
     metrics.set_build_info(version=version, variant=default.variant, device=default.device)
+    metrics.start_duration_seconds.set(process_age_seconds())
 
 
 def _memory_of_requests(settings: Settings, catalogue: Catalogue) -> int:
     """Returns what loaded models leave. Raises SettingsError if that is too little."""
-    try:
-        limit = process_memory(settings)
-        message_bytes = messages_at_once(limit) * MAX_MESSAGE_BYTES
-        return requests_share(limit, resident_bytes(), growth_of(catalogue.models, settings), message_bytes)
-    except SettingsError:
-        catalogue.stop()
-        raise
+    limit = process_memory(settings)
+    message_bytes = messages_at_once(limit) * MAX_MESSAGE_BYTES
+    return requests_share(limit, resident_bytes(), growth_of(catalogue.models, settings), message_bytes)
 
 
 async def _drain(
@@ -154,7 +157,7 @@ async def _drain(
 ) -> None:
     """Ends the server's life as the module's docstring says."""
     logger.info("draining")
-    await health.begin_draining()
+    health.begin_draining()
     if stop.is_by_hand:
         await _wait_for_callers(settings, running)
     else:

@@ -67,8 +67,8 @@ async def listening(
     Raises:
         SettingsError: everything that keeps it from listening, and what is wrong with the bundle.
     """
-    await health.set_serving(False)
-    await health.set_alive(True)
+    health.set_serving(False)
+    health.set_alive(True)
     long_messages = LongMessages()
     most = messages_at_once(process_memory(settings)) - HEALTH_MESSAGES
     service = TranslationService(translator, Intake(translator.memory, most, long_messages=long_messages), running)

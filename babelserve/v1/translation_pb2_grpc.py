@@ -28,7 +28,7 @@ if _version_not_supported:
 class TranslationServiceStub:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
     (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`),
-    PERMISSION_DENIED, FAILED_PRECONDITION (DetectLanguages of a server without detection; no memory for both models of a
+    PERMISSION_DENIED, FAILED_PRECONDITION (languages that this server cannot detect; no memory for both models of a
     pivot), RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says what. Retry after the trailing
     metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC itself
     refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry),
@@ -82,7 +82,7 @@ class TranslationServiceStub:
 class TranslationServiceServicer:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
     (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`),
-    PERMISSION_DENIED, FAILED_PRECONDITION (DetectLanguages of a server without detection; no memory for both models of a
+    PERMISSION_DENIED, FAILED_PRECONDITION (languages that this server cannot detect; no memory for both models of a
     pivot), RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says what. Retry after the trailing
     metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC itself
     refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry),
@@ -194,7 +194,7 @@ def add_TranslationServiceServicer_to_server(servicer, server):
 class TranslationService:
     """Translates text. Every method answers with OK or one of: INVALID_ARGUMENT (field, limit and value named), NOT_FOUND
     (model, glossary), UNAUTHENTICATED (the server wants an API key, as metadata `authorization: Bearer KEY`),
-    PERMISSION_DENIED, FAILED_PRECONDITION (DetectLanguages of a server without detection; no memory for both models of a
+    PERMISSION_DENIED, FAILED_PRECONDITION (languages that this server cannot detect; no memory for both models of a
     pivot), RESOURCE_EXHAUSTED (too much to do, or a quota is used up: the message says what. Retry after the trailing
     metadata's `grpc-retry-pushback-ms`, or the RetryInfo of `grpc-status-details-bin`. Without either gRPC itself
     refused a message of over 4 MiB, metadata of over 16 KiB, or an answer over the client's limit: do not retry),

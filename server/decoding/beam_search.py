@@ -22,8 +22,8 @@ class BeamSearch:
 
     Args:
         options: its own; whether there is a shortlist does not matter here.
-        max_tokens: most target tokens, eos and the prefixes included. They are more than the forced prefix has, and
-            leave room for 2 behind a target prefix.
+        max_tokens: most target tokens, eos and the prefixes included: more than the forced prefix has. A target prefix
+            is followed as far as it leaves 2 of them.
         bos_id: fed to the first step.
         eos_id: ends a translation.
         rules: the model's.

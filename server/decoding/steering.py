@@ -96,6 +96,11 @@ class Steering:
         elif factors:
             steer(step, row, factors)
 
+    def allows(self, run: Sequence[int], written: list[int]) -> bool:
+        """Returns whether no ban is on a run of tokens that follows some ids, which lack the forced prefix."""
+        ids = [*written, *run]
+        return not any(math.isnan(self._factors(ids[:end]).get(ids[end], 1.0)) for end in range(len(written), len(ids)))
+
     def _factors(self, written: list[int]) -> dict[int, float]:
         """Returns the tokens whose logits change, and what `steer` divides them by."""
         options = self._options

@@ -1,8 +1,8 @@
 """Beam search whose translations have given terms.
 
 The first tokens of terms, and the next tokens of the term that a beam is in, are candidates beside the best tokens. A
-beam may end once it has written every term. Until then, three rules see to it that terms are written, and where they
-belong:
+beam may end once it has written every term, except those that an option forbids behind its tokens. Until then, three
+rules see to it that terms are written, and where they belong:
 
 - Of the beams that have come furthest with their terms, the best of each level goes on.
 - What the tokens of a term cost does not count against a beam, because every beam has to pay for them. Only the first
@@ -15,7 +15,7 @@ belong:
 The search begins shortly before the first term that the translation before it lacks: it writes what is before that
 again. So beams differ in the article of the term, and not in words far before it. These tokens count for the score.
 
-Hypotheses have their usual scores. A term of whose tokens an option forbids one is not written.
+Hypotheses have their usual scores.
 
 Sources of the ideas: Anderson et al., "Guided Open Vocabulary Image Captioning with Constrained Beam Search", EMNLP
 2017; Post and Vilar, "Fast Lexically Constrained Decoding with Dynamic Beam Allocation", NAACL 2018.
@@ -51,7 +51,7 @@ class TermSearch(BeamSearch):
 
     def __init__(self, options: DecodingOptions, **others: Any) -> None:
         assert options.terms is not None, "there are terms"
-        self._terms = TermTrie(options.terms)
+        self._forms, self._terms = options.terms.forms, TermTrie(options.terms)
         self._written = [Written()]  # by each live beam
         self._ended: dict[tuple[int, ...], tuple[Written, int]] = {}  # by each hypothesis, and its length
         super().__init__(options, **others)
@@ -179,7 +179,7 @@ class TermSearch(BeamSearch):
                 if is_leading:
                     after = terms.after(before, token, log_prob, wishes[parent].get(token, -math.inf))
                     gain, written, level = self._compared(after)
-                elif token in starts[parent] or (is_end and not terms.is_done(of_word)):
+                elif token in starts[parent] or (is_end and self._must_go_on(prefix, of_word)):
                     continue
                 else:
                     left -= not is_end
@@ -190,6 +190,13 @@ class TermSearch(BeamSearch):
                 candidates.append((-value, parent, token, log_prob, written, level))
         candidates.sort()
         return candidates
+
+    def _must_go_on(self, prefix: list[int], written: Written) -> bool:
+        """Whether a beam lacks a term that options let it write behind its tokens."""
+        if not self.is_steered:
+            return not self._terms.is_done(written)
+        left = [forms for term, forms in enumerate(self._forms) if not written.done >> term & 1]
+        return any(self._steering.allows(form, prefix) for forms in left for form in forms)
 
     def _wishes(
         self, tokens: Sequence[Mapping[int, float]], starts: Sequence[Mapping[int, tuple[int, frozenset[int]]]]

@@ -1,8 +1,9 @@
 """Loads one bundle of the folder of models; logs and counts what becomes of it."""
 
 import logging
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -26,13 +27,23 @@ from server.telemetry.metrics import Metrics
 logger = logging.getLogger(__name__)
 
 _MOST_CHARACTERS = 1000  # of the faults of a bundle, in the log; a manifest may have a million
+# Until a bundle is tried again whose proof or load has failed for a reason that may pass, such as too little memory.
+# Each further failure doubles it. Half of the most, and a bundle that never ends takes twice the time of a core.
+_PAUSE_SECONDS, _MOST_PAUSE_SECONDS = 5.0, 300.0
 
 
 class _Refusal(NamedTuple):
-    """A bundle that was refused, and all its faults."""
+    """A bundle that was refused, and all its faults.
+
+    Attributes:
+        seconds: until it is tried again; infinite if the bundle itself is at fault.
+        end: of these seconds, an instant of the loader's clock.
+    """
 
     bundle: FoundBundle
     faults: list[str]
+    seconds: float
+    end: float
 
 
 class BundleLoader:
@@ -42,6 +53,7 @@ class BundleLoader:
         settings: of the server.
         metrics: are told of every load.
         proofs: of bundles that come while the server serves.
+        clock: seconds, monotonic.
 
     Attributes:
         proofs: as given.
@@ -50,8 +62,11 @@ class BundleLoader:
         directory: of the bundle that is being loaded; None for none.
     """
 
-    def __init__(self, settings: Settings, metrics: Metrics, proofs: Proofs) -> None:
+    def __init__(
+        self, settings: Settings, metrics: Metrics, proofs: Proofs, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.proofs = proofs
+        self._clock = clock
         self.wanted: dict[str, Task] = {}
         self._settings = settings
         self._metrics = metrics
@@ -70,32 +85,39 @@ class BundleLoader:
         metrics = self._metrics.of_model(bundle.name, manifest.version)
         return ServedModel(manifest=manifest, variant=variant, metrics=metrics)
 
-    def is_good(self, bundle: FoundBundle, faults: list[str]) -> bool | None:
-        """Returns whether a bundle may be loaded, and None if it must be proved first; then it is in `wanted`."""
-        if not self._needs_proof(bundle):
-            return True
-        refusal = self._refused.get(bundle.name, {}).get(bundle.version)
-        if refusal is not None and refusal.bundle == bundle:
+    def is_good(self, bundle: FoundBundle, faults: list[str]) -> bool | Task:
+        """Returns whether a bundle may be loaded, or else what must be proved first."""
+        refusal = self._refusal_of(bundle)
+        if refusal is not None and self._clock() < refusal.end:
             faults += refusal.faults
             return False
-        found = self.proofs.faults_of(bundle)
-        if found:
-            self._refuse(bundle, found, faults)
-        if found is not None:
-            return not found
-        task = self.to_prove(bundle, faults)
-        if task is None:
-            return False
-        self.wanted = {**self.wanted, bundle.name: task}
-        return None
+        if not self._needs_proof(bundle):
+            return True
+        found = self.proofs.found(bundle)
+        if found is None:
+            return self._to_prove(bundle, faults)
+        if found.faults:
+            self._refuse(bundle, found.faults, faults, is_sure=found.is_sure)
+        if not found.is_sure:
+            self.proofs.forget(bundle)
+        return not found.faults
 
-    def to_prove(self, bundle: FoundBundle, faults: list[str]) -> Task | None:
-        """Returns what must be proved of a bundle before it is loaded; None if it is bad."""
+    def pause_of(self, bundle: FoundBundle) -> float:
+        """Returns the seconds from a bundle's refusal until it is tried again: 0 without any, infinite for never."""
+        refusal = self._refusal_of(bundle)
+        return 0.0 if refusal is None else refusal.seconds
+
+    def may_come(self, bundle: FoundBundle) -> bool:
+        """Returns whether a bundle was not refused, or only once and for a reason that may pass."""
+        return self.pause_of(bundle) <= _PAUSE_SECONDS
+
+    def _to_prove(self, bundle: FoundBundle, faults: list[str]) -> bool | Task:
+        """Returns what must be proved of a bundle before it is loaded; False if it is bad."""
         try:
             manifest, variant = self._open(bundle)
         except StartupError as error:
             self._refuse(bundle, error.faults, faults)
-            return None
+            return False
         bounds = proof_bounds(manifest, variant)
         if bounds.memory is not None:  # weights of which the manifest lies are refused before they are read
             bounds = bounds._replace(memory=min(bounds.memory, process_memory(self._settings)))
@@ -123,6 +145,10 @@ class BundleLoader:
         refusal = self._refused.get(bundle.name, {}).get(bundle.version)
         return [] if refusal is None else refusal.faults
 
+    def want(self, task: Task) -> None:
+        """Puts a task into `wanted`."""
+        self.wanted = {**self.wanted, task.bundle.name: task}
+
     def want_not(self, name: str) -> None:
         """Takes a model out of `wanted`."""
         self.want_only([each for each in self.wanted if each != name])
@@ -143,10 +169,15 @@ class BundleLoader:
         if kept:
             self._refused[name] = kept
 
-    def to_prove_again(self, bundle: FoundBundle) -> Task | None:
-        """As `to_prove`, of a bundle that may have been refused; None also if it needs no proof."""
+    def forget(self, bundle: FoundBundle) -> None:
+        """Forgets what is known of a bundle, good or bad, so that it is tried again now."""
         self._refused.get(bundle.name, {}).pop(bundle.version, None)
-        return self.to_prove(bundle, []) if self._needs_proof(bundle) else None
+        self.proofs.forget(bundle)
+
+    def _refusal_of(self, bundle: FoundBundle) -> _Refusal | None:
+        """Returns the refusal of a bundle, if that has not changed since."""
+        refusal = self._refused.get(bundle.name, {}).get(bundle.version)
+        return refusal if refusal is not None and refusal.bundle == bundle else None
 
     def _needs_proof(self, bundle: FoundBundle) -> bool:
         """A GPU has no room for another process beside the server."""
@@ -154,14 +185,21 @@ class BundleLoader:
         variant = choose_variant(settings)
         return variant not in VARIANTS or not VARIANTS[variant].is_on_device
 
-    def _refuse(self, bundle: FoundBundle, found: list[str], faults: list[str]) -> None:
+    def _refuse(self, bundle: FoundBundle, found: list[str], faults: list[str], *, is_sure: bool = True) -> None:
         """Logs and counts a bad bundle with the faults that were found, and appends them to `faults`."""
-        self._metrics.catalogue.count_load(bundle.name, is_successful=False)
         shown = [fault[:_MOST_CHARACTERS] for fault in found]
         error = "; ".join(shown)[:_MOST_CHARACTERS]
         facts = {"model": bundle.name, "model_version": bundle.version, "error": error}
         logger.error("a model is refused", extra={"facts": facts})
-        self._refused.setdefault(bundle.name, {})[bundle.version] = _Refusal(bundle, shown)
+        self._note(bundle, shown, faults, is_sure=is_sure)
+
+    def _note(self, bundle: FoundBundle, shown: list[str], faults: list[str], *, is_sure: bool) -> None:
+        self._metrics.catalogue.count_load(bundle.name, is_successful=False)
+        before, seconds = self._refusal_of(bundle), math.inf
+        if not is_sure:
+            seconds = min(2 * before.seconds, _MOST_PAUSE_SECONDS) if before is not None else _PAUSE_SECONDS
+        refusal = _Refusal(bundle, shown, seconds, self._clock() + seconds)
+        self._refused.setdefault(bundle.name, {})[bundle.version] = refusal
         faults += shown
 
     def _open(self, bundle: FoundBundle) -> tuple[Manifest, str]:
@@ -181,14 +219,12 @@ class BundleLoader:
             with memory_returned():
                 model = load_model(settings, self._metrics, share, name=bundle.name, version=bundle.version)
         except StartupError as error:
-            self._refuse(bundle, error.faults, faults)
+            self._refuse(bundle, error.faults, faults, is_sure=False)
             return None
         except Exception as error:  # whatever the error is, the other models are served
-            self._metrics.catalogue.count_load(bundle.name, is_successful=False)
             logger.exception("a model cannot be loaded", extra={"facts": facts})
             fault = f"{bundle.directory}: cannot be loaded: {type(error).__name__}"
-            self._refused.setdefault(bundle.name, {})[bundle.version] = _Refusal(bundle, [fault])
-            faults.append(fault)
+            self._note(bundle, [fault], faults, is_sure=False)
             return None
         self._refused.get(bundle.name, {}).pop(bundle.version, None)
         seconds = time.monotonic() - started

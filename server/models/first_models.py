@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from server.errors import BundleError, StartupError
+from server.errors import BundleError
 from server.models.catalogue import Catalogue
 from server.models.choosing import can_use_cuda
 from server.models.folder import bundle_bytes
@@ -46,6 +46,8 @@ async def load_first_models(
 ) -> "asyncio.Task[None] | None":
     """Fills the catalogue. It stays empty if a signal came before any model was there.
 
+    If the process has begun anew, the catalogue has only the first good model; see `wait_for_defaults`.
+
     Returns:
         What makes the catalogue follow the folder of models from now on; None if there is no folder or no model.
 
@@ -54,7 +56,7 @@ async def load_first_models(
         BeginAnew: see there.
     """
     if loader is not None and _PROVES_FIRST in os.environ:
-        return await _prove_first(settings, loader, catalogue, stop)
+        return await _prove_first(loader, catalogue, stop)
     thread = PatientThread("start", 0)
     loading = asyncio.create_task(thread.do(lambda: open_models(settings, metrics, loader)))
     stopping = asyncio.create_task(stop.wait())
@@ -79,27 +81,32 @@ async def load_first_models(
     return None
 
 
-async def _prove_first(
-    settings: Settings, loader: FolderLoader, catalogue: Catalogue, stop: asyncio.Event
-) -> "asyncio.Task[None] | None":
-    """Waits for the models of `--default`, or else for the first one that is good.
+async def wait_for_defaults(
+    settings: Settings, loader: FolderLoader | None, catalogue: Catalogue, stop: asyncio.Event
+) -> None:
+    """Waits until an open catalogue has the models of `--default`, a signal comes, or an engine is lost.
 
-    The watch goes on, because it may be loading the next one already.
+    Raises:
+        StartupError: one of them is refused; lists every fault.
     """
+    while loader is not None and not {*settings.preferred_models} <= {*catalogue.names}:
+        loader.check_refused(catalogue.names)
+        if stop.is_set() or not catalogue.is_alive():
+            break
+        await asyncio.sleep(_LOOK_SECONDS)  # the catalogue has no event for this
+
+
+async def _prove_first(loader: FolderLoader, catalogue: Catalogue, stop: asyncio.Event) -> "asyncio.Task[None] | None":
+    """Waits for the first model that is good. The watch goes on, because it may be loading the next one already."""
     watching = asyncio.create_task(watch_folder(loader, catalogue))
     try:
-        while not catalogue.is_open or not {*settings.preferred_models} <= {*catalogue.names}:
+        while not catalogue.is_open and not stop.is_set():
             loader.check_refused(catalogue.names)
-            if stop.is_set():
-                break
-            await asyncio.sleep(_LOOK_SECONDS)  # the catalogue has no event for this
-    except StartupError:
-        watching.cancel()
-        raise
-    if catalogue.is_open:
-        return watching
-    watching.cancel()
-    return None
+            await asyncio.sleep(_LOOK_SECONDS)
+    finally:
+        if not catalogue.is_open:
+            watching.cancel()
+    return watching if catalogue.is_open else None
 
 
 async def _outgrown(settings: Settings, loader: FolderLoader | None) -> str:

@@ -13,6 +13,7 @@ it is not, which would take twice the time.
 import asyncio
 import functools
 import logging
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from server.errors import BundleError, SettingsError
 from server.models.bundle_loader import BundleLoader
 from server.models.folder import FoundBundle, find_models, nothing_in
 from server.models.model import Model, ServedModel
-from server.models.proofs import Proofs, newest
+from server.models.proofs import Proofs, Task, newest
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 from server.threads import LANE_NICENESS, PatientThread
@@ -75,21 +76,24 @@ class FolderLoader:
         return await self._thread.do(functools.partial(work, *arguments))
 
     async def prove(self, name: str, version: str | None = None) -> None:
-        """Proves a version of a model, known or not; if none is named from the highest down to the first good one."""
+        """Proves a version of a model again; if none is named from the highest down to the first good one."""
         try:
             versions = (await self.in_background(self.found)).get(name, [])
         except SettingsError:  # which the load raises again
             return
         for bundle in versions[:_MOST_TRIED] if version is None else versions:
-            if version in (None, bundle.version) and await self.is_proved(bundle):
-                return
+            if version in (None, bundle.version):
+                await self.in_background(self.bundles.forget, bundle)
+                if await self.is_good(bundle):
+                    return
 
-    async def is_proved(self, bundle: FoundBundle) -> bool:
-        """Proves a bundle, known or not, and returns whether it may be loaded. If not, it is refused."""
-        task = await self.in_background(self.bundles.to_prove_again, bundle)
-        if task is not None:
-            await self.bundles.proofs.wait_for(task)
-        return bool(await self.in_background(self.bundles.is_good, bundle, []))
+    async def is_good(self, bundle: FoundBundle) -> bool:
+        """Returns whether a bundle may be loaded, after it is proved if that is not known."""
+        is_good = await self.in_background(self.bundles.is_good, bundle, [])
+        if isinstance(is_good, Task):
+            await self.bundles.proofs.wait_for(is_good)
+            is_good = await self.in_background(self.bundles.is_good, bundle, [])
+        return is_good is True
 
     def tried(self, name: str) -> _Versions:
         """Returns the versions of a model that the last look at the folder has found, the highest first."""
@@ -110,8 +114,10 @@ class FolderLoader:
         """Loads the highest good version of a model, served or not; None if there is none."""
         if name not in self._seen:  # it is about to be removed
             return None
-        self._served.pop(name, None)
+        served = self._served.pop(name, None)
         change = self.load(name)
+        if change is None and served is not None:  # so that it is tried again when a request needs it, and not before
+            self._served[name] = served
         return None if change is None else change.model
 
     def found(self) -> dict[str, _Versions]:
@@ -136,13 +142,14 @@ class FolderLoader:
                 self._served[name] = before[0]
             if before[1]:
                 self._pinned.add(name)
-            raise BundleError(faults or [f"{self._directory / name} holds no bundle"])
+            fault = "has changed while it was proved" if found.get(name) else "holds no bundle"
+            raise BundleError(faults or [f"{self._directory / name} {fault}"])
         return change.model
 
     def load_version(self, bundle: FoundBundle) -> Model:
         """Loads one bundle. Raises BundleError, which lists its faults."""
         faults: list[str] = []
-        model = self._load(bundle, faults) if self.bundles.is_good(bundle, faults) else None
+        model = self._load(bundle, faults) if self.bundles.is_good(bundle, faults) is True else None
         if model is None:
             raise BundleError(faults or [f"{bundle.directory}: has changed while it was proved"])
         return model
@@ -183,13 +190,13 @@ class FolderLoader:
             served: names of the models that are served by now.
 
         Raises:
-            StartupError: every version of every model was refused, or of a model of `--default`; lists all faults.
+            StartupError: every version of every model was refused, or of a model of `--default`, for good or twice;
+                lists all faults.
         """
-        seen = self._seen
-        refused = {name: [self.bundles.faults_of(each) for each in self.tried(name)] for name in seen}
-        good = [name for name in seen if name in served or not all(refused[name])]
-        if seen:
-            self._check(good, [fault for found in refused.values() for faults in found for fault in faults])
+        tried, bundles = {name: self.tried(name) for name in self._seen}, self.bundles
+        good = [name for name, own in tried.items() if name in served or any(map(bundles.may_come, own))]
+        if tried:
+            self._check(good, [fault for own in tried.values() for each in own for fault in bundles.faults_of(each)])
 
     def changed(self) -> list[str]:
         """Returns the names of models whose folders have changed since they were loaded, but not between two looks.
@@ -245,13 +252,16 @@ class FolderLoader:
             if bundle == self._served.get(name):
                 break
             is_good = is_start or self.bundles.is_good(bundle, faults)
-            if is_good is None:
+            if isinstance(is_good, Task):
+                self.bundles.want(is_good)
                 self._judged[name] = []  # so that it counts as changed, also if it goes
                 return None
             if is_good and (model := self._load(bundle, faults)) is not None:
                 self._served[name] = bundle
                 change = Change(name, model)
                 break
+            if self.bundles.pause_of(bundle) < math.inf:
+                self._judged[name] = []
         self._metrics.catalogue.tell_whole(name, is_whole=change is not None or not self.bundles.has_refused(name))
         return change
 

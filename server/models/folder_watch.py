@@ -31,7 +31,7 @@ async def _wait(bundles: BundleLoader, end: float) -> list[str]:
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(proofs.news.wait(), end - time.monotonic())
     proofs.news.clear()
-    return [name for name, task in bundles.wanted.items() if proofs.faults_of(task.bundle) is not None]
+    return [name for name, task in bundles.wanted.items() if proofs.found(task.bundle) is not None]
 
 
 async def _take_turn(loader: FolderLoader, catalogue: Catalogue, names: list[str] | None) -> None:

@@ -1,5 +1,6 @@
 """What the operating system says of this machine: cores, memory, open files."""
 
+import functools
 import math
 import os
 import re
@@ -15,6 +16,7 @@ _OWN_STATUS = Path("/proc/self/status")
 _OWN_STAT = Path("/proc/self/stat")
 
 
+@functools.cache  # for each model that is offered it is asked whenever any model comes or goes
 def usable_cores(cgroup_2_quota: Path = _CGROUP_2_QUOTA, cgroup_1: Path = _CGROUP_1) -> int:
     """Returns the cores that this process may keep busy: its affinity, bounded by a container's quota; at least 1."""
     cores = len(os.sched_getaffinity(0))
@@ -28,6 +30,7 @@ def usable_cores(cgroup_2_quota: Path = _CGROUP_2_QUOTA, cgroup_1: Path = _CGROU
     return max(1, min(cores, math.ceil(limit))) if limit > 0 else cores
 
 
+@functools.cache
 def memory_limit_bytes(cgroups: Path = _CGROUPS, own_cgroups: Path = _OWN_CGROUPS) -> int:
     """Returns the memory that this process may take: the least limit of its cgroups (version 1 or 2), or all."""
     found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]

@@ -34,11 +34,10 @@ class ModelMemory:
         self._catalogue.on_change = self._fit
 
     def fits(self, model: Model) -> bool:
-        """Leaves memory to a model beside the served ones; returns False and leaves none if there is too little."""
-        if self._take(model):
-            return True
-        self._take()
-        return False
+        """Returns whether there is memory for a model beside the served ones."""
+        is_enough = self._take(model)
+        self._take()  # as before: the catalogue tells when the model is served
+        return is_enough
 
     def _fit(self) -> None:
         was_enough, self._is_enough = self._is_enough, self._take()

@@ -31,6 +31,18 @@ class Task(NamedTuple):
     bounds: Bounds
 
 
+class Finding(NamedTuple):
+    """What a proof has found.
+
+    Attributes:
+        faults: nothing if the bundle is good.
+        is_sure: whether the proof has come to its end. A proof that was late or killed says nothing sure.
+    """
+
+    faults: list[str]
+    is_sure: bool = True
+
+
 class _Waiting:
     """A task, how often it has been begun, whether the folder wants it, and how many callers wait for its end."""
 
@@ -43,7 +55,7 @@ class _Waiting:
 
 
 class Proofs:
-    """Used on the event loop's thread, but for `faults_of` and `is_at_fault`, which any thread may call.
+    """Used on the event loop's thread, but for `found` and `forget`, which any thread may call.
 
     Args:
         prove: as `server.models.proof.prove`.
@@ -60,20 +72,18 @@ class Proofs:
     ) -> None:
         self._prove = prove
         self._clock = clock
-        self._found: dict[FoundBundle, tuple[list[str], bool]] = {}  # faults, and whether they are the bundle's own
+        self._found: dict[FoundBundle, Finding] = {}
         self._waiting: dict[FoundBundle, _Waiting] = {}
         self._runner: asyncio.Task[None] | None = None
         self.news = asyncio.Event()
 
-    def faults_of(self, bundle: FoundBundle) -> list[str] | None:
-        """Returns what is wrong with a bundle, nothing if it is proved, None if that is not known."""
-        found = self._found.get(bundle)
-        return found[0] if found is not None else None
+    def found(self, bundle: FoundBundle) -> Finding | None:
+        """Returns what the last proof of a bundle has found; None without any."""
+        return self._found.get(bundle)
 
-    def is_at_fault(self, bundle: FoundBundle) -> bool:
-        """Returns whether a proof has come to its end and found faults. A proof that was killed says nothing sure."""
-        faults, is_sure = self._found.get(bundle, ([], False))
-        return bool(faults) and is_sure
+    def forget(self, bundle: FoundBundle) -> None:
+        """Forgets what was found, so that the bundle is proved again before it is loaded."""
+        self._found.pop(bundle, None)
 
     def want(self, tasks: Sequence[Task]) -> None:
         """Says what is to be proved, in place of what was wanted before; what nobody wants any more is given up."""
@@ -84,8 +94,8 @@ class Proofs:
         for bundle in [each for each, waiting in self._waiting.items() if not _is_asked_for(waiting)]:
             del self._waiting[bundle]
 
-    async def wait_for(self, task: Task) -> list[str]:
-        """Has a task done, known or not, and returns the faults."""
+    async def wait_for(self, task: Task) -> None:
+        """Has a task done, known or not, and waits for its end."""
         waiting = self._add(task)
         waiting.num_waiters += 1
         try:
@@ -94,7 +104,6 @@ class Proofs:
             waiting.num_waiters -= 1
             if not _is_asked_for(waiting) and self._waiting.get(task.bundle) is waiting:  # and not a later one
                 del self._waiting[task.bundle]
-        return self._found[task.bundle][0]
 
     def _add(self, task: Task) -> _Waiting:
         if self._runner is None or self._runner.done():
@@ -115,17 +124,17 @@ class Proofs:
                 await asyncio.wait({proving}, timeout=_LOOK_SECONDS)
             if not proving.done():
                 return
-            is_sure = False
             try:
-                faults, is_sure = proving.result(), True
+                found = Finding(proving.result())
             except Unproved as error:
-                faults = error.faults
+                found = Finding(error.faults, is_sure=False)
             except Exception as error:  # a fault of ours; the other bundles go on
                 logger.exception("models: a bundle could not be proved")
-                faults = [f"{bundle.directory}: proving it failed: {type(error).__name__}"]
-            self._found[bundle] = faults, is_sure
-            while len(self._found) > _MOST_REMEMBERED:
-                del self._found[next(iter(self._found))]
+                fault = f"{bundle.directory}: proving it failed: {type(error).__name__}"
+                found = Finding([fault], is_sure=False)
+            self._found[bundle] = found
+            for oldest in [*self._found][:-_MOST_REMEMBERED]:
+                self.forget(oldest)
             self._waiting.pop(bundle, None)
             waiting.ended.set()
             self.news.set()

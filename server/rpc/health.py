@@ -63,10 +63,10 @@ class Health:
         }
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(HEALTH_NAME, methods),))
 
-    async def set_serving(self, is_serving: bool) -> None:
+    def set_serving(self, is_serving: bool) -> None:
         """Tells whether requests are welcome. They are not while the watched models are not ready, either."""
         self._is_welcome = is_serving
-        await self._tell_serving()
+        self._tell_serving()
 
     @property
     def is_serving(self) -> bool:
@@ -78,12 +78,12 @@ class Health:
         """Returns whether requests for a model are welcome; without a name, whether any are."""
         return (self._is_welcome and (self._is_ready or {}).get(name, False)) if name else self.is_serving
 
-    async def begin_draining(self) -> None:
+    def begin_draining(self) -> None:
         """Tells that requests are not welcome any more, because the server is about to end."""
         self._metrics.draining.set(1)
-        await self.set_serving(False)
+        self.set_serving(False)
 
-    async def set_alive(self, is_alive: bool) -> None:
+    def set_alive(self, is_alive: bool) -> None:
         """Tells whether the process is worth keeping."""
         self._set(LIVENESS, is_alive)
 
@@ -96,16 +96,16 @@ class Health:
         """Tells readiness by model, and liveness, at every tick until not alive. Measures the lag of the event loop."""
         alive = True
         self._is_ready = are_ready()
-        await self._tell_serving()
+        self._tell_serving()
         while alive:
             due = time.monotonic() + tick_seconds
             await asyncio.sleep(tick_seconds)
             self._metrics.event_loop_lag_seconds.observe(max(0.0, time.monotonic() - due))
             self._is_ready, alive = are_ready(), is_alive()
-            await self._tell_serving()
-            await self.set_alive(alive)
+            self._tell_serving()
+            self.set_alive(alive)
 
-    async def _tell_serving(self) -> None:
+    def _tell_serving(self) -> None:
         is_serving = self.is_serving
         self._metrics.ready.set(is_serving)
         for name in _SERVING_NAMES:

@@ -19,8 +19,8 @@ from server.rpc.front_service import FrontService
 from server.rpc.intake import MAX_MESSAGE_BYTES, Intake
 from server.rpc.parsed import parsed
 from server.telemetry.log import request_id
-from server.translation.memory import MemoryBudget
 from server.translation.running_calls import RunningCalls
+from server.translation.translator import Translator
 
 _READ_SECONDS = 5.0  # beyond the time of a request of a stream, within which its answers must be read
 _STREAM_BYTES = 2 * MAX_MESSAGE_BYTES  # of a stream that waits: the longest message, as it came and parsed
@@ -31,31 +31,25 @@ class KserveHandlers:
 
     Args:
         api: translates.
+        translator: has the memory of all requests, the metrics of refusals, and the time that a request may take.
         intake: reads messages.
-        memory: counts the memory of all requests.
         running: says when the server shuts down.
         is_ready: says whether requests for a model are welcome; with an empty name, whether any are.
-        count_refusal: counts a refused request of a stream, by its reason; the call itself goes on.
-        max_request_seconds: that a request may take.
     """
 
     def __init__(
         self,
         api: Api,
+        translator: Translator,
         intake: Intake,
-        memory: MemoryBudget,
         running: RunningCalls,
         is_ready: Callable[[str], bool],
-        count_refusal: Callable[[str], None],
-        max_request_seconds: float,
     ) -> None:
         self._api = api
+        self._translator = translator
         self._intake = intake
-        self._memory = memory
         self._running = running
         self._is_ready = is_ready
-        self._count_refusal = count_refusal
-        self._max_request_seconds = max_request_seconds
 
     async def server_live(self, _: kserve.ServerLiveRequest, __: float | None) -> kserve.ServerLiveResponse:
         """Says that the server answers."""
@@ -106,7 +100,7 @@ class KserveHandlers:
                 error of a request is answered within the stream, as Triton does.
             CancelledError: the server shuts down while the stream waits.
         """
-        with self._memory.hold(_STREAM_BYTES):
+        with self._translator.memory.hold(_STREAM_BYTES):
             while (data := await self._next(context)) is not None:
                 async with contextlib.aclosing(self._answer_in_time(data, context.time_remaining())) as responses:
                     async for response in responses:
@@ -127,7 +121,7 @@ class KserveHandlers:
         Raises:
             DeadlineExceeded: the caller has not read them in time.
         """
-        limit = asyncio.timeout(self._max_request_seconds + _READ_SECONDS)
+        limit = asyncio.timeout(self._translator.max_request_seconds + _READ_SECONDS)
         try:
             async with limit, contextlib.aclosing(self._answer(data, seconds)) as responses:
                 async for response in responses:
@@ -149,7 +143,7 @@ class KserveHandlers:
                     async for response in responses:
                         yield response
         except Overloaded as error:
-            self._count_refusal(error.reason)
+            self._translator.metrics.count_refusal(error.reason)  # the call itself goes on
             yield front.write_stream_error(asked, f"{error}; try again in {error.retry_after_seconds:.1f} seconds")
         except TranslationError as error:
             told = f"{error}; request id {request_id.get()}" if error.code.is_ours else str(error)

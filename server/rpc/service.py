@@ -39,11 +39,9 @@ class TranslationService:
 
     def __init__(self, translator: Translator, intake: Intake, running: RunningCalls) -> None:
         self._api = Api(translator)
+        self._translator = translator
         self._intake = intake
-        self._memory = translator.memory
         self._running = running
-        self._count_refusal = translator.metrics.count_refusal
-        self._max_request_seconds = translator.max_request_seconds
         self._bulk = BulkHandler(self._api, intake, translator.memory, running)
 
     def handler(self) -> "grpc.GenericRpcHandler[Any, Any]":
@@ -84,7 +82,5 @@ class TranslationService:
         return (
             *google_services(api, intake),
             riva_service(api, intake),
-            KserveHandlers(
-                api, intake, self._memory, self._running, is_ready, self._count_refusal, self._max_request_seconds
-            ).service(),
+            KserveHandlers(api, self._translator, intake, self._running, is_ready).service(),
         )

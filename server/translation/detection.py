@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from server.bundle.codes import few_of, language_of
-from server.errors import DeadlineExceeded, InvalidRequest
+from server.errors import DeadlineExceeded, InvalidRequest, PreconditionFailed
 from server.text.detector import DETECTOR_BYTES, MAX_CHARACTERS, Detector, is_installed
-from server.text.markup.readers import FIRST_CHARACTERS, TYPES, first_words
+from server.text.markup.readers import FIRST_CHARACTERS, first_words
 from server.text.splitter import IsOver, Splitter
 from server.translation.memory import MemoryBudget
 
@@ -33,7 +33,7 @@ class LanguageDetection:
     The detector is loaded when a request first needs it. So other servers neither wait for it nor hold it in memory.
 
     Args:
-        memory: the memory of requests, which shrinks once the detector is loaded.
+        memory: the memory of requests, which shrinks before the detector is loaded.
         splitter: does what takes long.
 
     Attributes:
@@ -52,13 +52,13 @@ class LanguageDetection:
         """Returns the language of each text, or the error that refuses the text; None for a text without a letter.
 
         Args:
-            texts: any texts.
+            texts: any texts. The first letter is looked for in their first `FIRST_CHARACTERS`.
             codes: the codes of the served languages, at least one, as the models have them.
             mime_type: of the texts, of whose markup nothing is looked at.
             deadline: instant of `time.monotonic`.
 
         Raises:
-            InvalidRequest: the detector does not know all of the languages, or there is no memory to load it.
+            PreconditionFailed: the detector does not know all of the languages, or there is no memory to load it.
             Overloaded: too much is being split or detected already.
             DeadlineExceeded: the deadline passed.
         """
@@ -67,18 +67,17 @@ class LanguageDetection:
         detector = await asyncio.shield(self._loading)
         labels = _labels(detector, tuple(codes))
         num_characters = sum(_COST * max(_LEAST_CHARACTERS, min(len(text), MAX_CHARACTERS)) for text in texts)
-        if mime_type in TYPES:
-            num_characters += sum(min(len(text), FIRST_CHARACTERS) for text in texts)
+        num_characters += sum(min(len(text), FIRST_CHARACTERS) for text in texts)
         look = functools.partial(_detect_all, detector, texts, mime_type, labels)
         return await self._splitter.work(num_characters, look, deadline)
 
     async def _load(self) -> Detector:
         if not self._memory.shrink(DETECTOR_BYTES):
             self._loading = None
-            message = (
-                f"is required: detection takes {DETECTOR_BYTES >> 20} MiB of memory, which this server cannot spare"
+            mib = DETECTOR_BYTES >> 20
+            raise PreconditionFailed(
+                f"detection of languages takes {mib} MiB of memory, which this server cannot spare"
             )
-            raise InvalidRequest("source_language_code", message)
         try:
             return await asyncio.to_thread(Detector)
         except BaseException:
@@ -92,7 +91,7 @@ def _labels(detector: Detector, codes: tuple[str, ...]) -> Mapping[str, str]:
     """Returns the code for each name that the detector has for a language, the first of several codes.
 
     Raises:
-        InvalidRequest: the detector has no name for some codes, and would take their texts for another language.
+        PreconditionFailed: the detector has no name for some codes, and would take their texts for another language.
     """
     known: dict[str, str] = {}
     for label in detector.labels:
@@ -107,7 +106,7 @@ def _labels(detector: Detector, codes: tuple[str, ...]) -> Mapping[str, str]:
             unknown.append(code)
     if unknown:
         named = few_of(unknown, _MOST_NAMED)
-        raise InvalidRequest("source_language_code", f"is required: {named} cannot be told by detection")
+        raise PreconditionFailed(f"detection cannot tell {named}, which this server translates from")
     return labels
 
 
@@ -128,7 +127,7 @@ def _detect_all(
 def _detect(
     detector: Detector, field: str, text: str, labels: Mapping[str, str]
 ) -> "DetectedLanguage | InvalidRequest | None":
-    first = next((index for index, character in enumerate(text) if character.isalpha()), None)
+    first = next((index for index, character in enumerate(text[:FIRST_CHARACTERS]) if character.isalpha()), None)
     if first is None:
         return None
     guess = detector.guess(text[first : first + MAX_CHARACTERS], labels)

@@ -46,7 +46,8 @@ class Job:
         answers: as given.
         routes: the legs of each route that a text has, every route once.
         num_hypotheses: as the request asked.
-        growing: the unfinished sentences, by their futures; None unless a dict is put there before `completions`.
+        growing: the unfinished sentences of texts with one leg, by their futures; None unless a dict is put there
+            before `completions`.
         held: gives back what the job has taken, when the job is left.
     """
 
@@ -136,7 +137,7 @@ class Job:
 
     def _watch(self, part: Submitted) -> None:
         self._num_running += 1
-        if self.growing is not None:
+        if self.growing is not None and len(self.answers[part.place.text].legs) == 1:
             self.growing[part.future] = part
         tell = functools.partial(self._tell, part.place, part.source, part.piece, part.last, asyncio.get_running_loop())
         part.future.add_done_callback(tell)  # it does not refer to the future: a cycle would wait for the collector

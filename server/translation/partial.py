@@ -56,14 +56,9 @@ async def completions_and_partials(job: Job) -> AsyncIterator[Place | Partial]:
 
 
 def _partials(job: Job, told: dict[Place, str]) -> list[Partial]:
-    """Returns the partial texts that have changed since they were last sent, and notes them.
-
-    Texts over a pivot have none, though an engine that another text's only leg has may be running their sentences.
-    """
+    """Returns the partial texts that have changed since they were last sent, and notes them; over a pivot none."""
     partials = []
-    parts = (job.growing or {}).items()
-    direct = (pair for pair in parts if len(job.answers[pair[1].place.text].legs) == 1)
-    growing = dict(itertools.islice(direct, _MOST_SENTENCES))
+    growing = dict(itertools.islice((job.growing or {}).items(), _MOST_SENTENCES))
     engines = {id(legs[0].model.engine): legs[0].model.engine for legs in job.routes if len(legs) == 1}
     found = [pair for engine in engines.values() for pair in engine.ids_so_far(growing).items()]
     for part, ids in ((growing[future], ids) for future, ids in found):

@@ -186,6 +186,9 @@ async def choose_routes(
         ModelNotFound: no model has the name that the request names.
         InvalidRequest: no model translates the direction, with the languages that are known; or no text is in a
             language that is served.
+        PreconditionFailed: the languages cannot be detected here.
+        Overloaded: too much is being split or detected already.
+        DeadlineExceeded: the deadline passed.
     """
     model, target = request.model, request.target_language_code
     legs, sources = table.find(model, request.source_language_code, target)

@@ -160,7 +160,7 @@ class Translator:
             Overloaded: the tenant's quota is used up, or too much is being split or detected.
             DeadlineExceeded: the time is over.
             NotServing: there is no model.
-            PreconditionFailed: several languages are served, and the extra for detection is not installed.
+            PreconditionFailed: several languages are served, and they cannot be detected here.
         """
         check_texts(len(texts))
         check_type(mime_type)

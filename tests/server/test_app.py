@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import sys
+import threading
 import urllib.request
 import weakref
 from collections.abc import Iterator
@@ -26,9 +27,13 @@ from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from server.app import serve
 from server.bundle.bundle import Bundle
 from server.errors import BundleError, SettingsError
-from server.models.loading import load_model
+from server.models import first_models, start_up
+from server.models.loading import load_model, process_memory
 from server.models.model import Model, SentenceEngine
+from server.models.proofs import Proofs
 from server.settings.settings import Settings
+from server.translation.memory import MemoryBudget
+from tests.acceptance.server_process import free_ports
 
 REQUEST = pb.TranslateRequest(contents=["A dog runs."], target_language_code="de")
 SECONDS = 100.0  # far above what any of these needs; a hang fails
@@ -165,3 +170,47 @@ async def test_a_model_that_is_replaced_leaves_memory(
         await asyncio.wait_for(serving, SECONDS)
 
     assert is_alive
+
+
+async def test_a_server_that_waits_for_its_default_has_bounds_and_is_watched_and_leaves_no_lane_if_it_ends(
+    tiny_bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end, budgets, (port,) = asyncio.Event(), list[MemoryBudget](), free_ports(1)
+
+    def budget(max_bytes: int) -> MemoryBudget:
+        budgets.append(MemoryBudget(max_bytes))
+        return budgets[-1]
+
+    async def prove(directory: Path, *_: object) -> list[str]:
+        if directory.name == "a":
+            return []
+        await may_end.wait()
+        return ["b is bad"]
+
+    monkeypatch.setenv(first_models._PROVES_FIRST, "1")
+    monkeypatch.setattr(start_up, "Proofs", lambda: Proofs(prove))
+    monkeypatch.setattr("server.app.MemoryBudget", budget)
+    for name in ("a", "b"):
+        shutil.copytree(tiny_bundle.directory, tmp_path / "models" / name)
+    chosen = settings(tmp_path, models=tmp_path / "models", default="b", health_port=port)
+    before = lanes()
+    serving = asyncio.create_task(serve(chosen, "1.2.3"))
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel, asyncio.timeout(SECONDS):
+        for _ in itertools.count():
+            with contextlib.suppress(grpc.aio.AioRpcError):  # the health knows no model yet
+                answer = await HealthStub(channel).Check(HealthCheckRequest(service="a"), wait_for_ready=True)
+                break
+            await asyncio.sleep(0.1)
+    (memory,) = budgets
+    assert answer.status == HealthCheckResponse.NOT_SERVING
+    assert memory.max_bytes < process_memory(chosen)
+    assert lanes() > before
+
+    may_end.set()
+    with pytest.raises(SettingsError, match="--default: b is not served; a are"):
+        await asyncio.wait_for(serving, SECONDS)
+    assert lanes() == before
+
+
+def lanes() -> int:
+    return sum(thread.name.startswith("lane-") for thread in threading.enumerate())

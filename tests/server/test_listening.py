@@ -41,7 +41,7 @@ async def test_every_front_is_served(metrics: Metrics, translator: Translator) -
     health = Health(metrics)
     async with listen(ports(), metrics, translator, health) as fronts:
         before = await call(fronts.http.port, "GET", "/healthz")
-        await health.set_serving(True)
+        health.set_serving(True)
         after = await call(fronts.http.port, "GET", "/healthz")
         over_http = await call(fronts.http.port, "POST", "/v1/translate", JSON)
         async with grpc.aio.insecure_channel(f"127.0.0.1:{fronts.rpc.ports[0]}") as channel:

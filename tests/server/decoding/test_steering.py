@@ -259,3 +259,13 @@ def test_all_hypotheses_draw_from_the_first_row_and_then_each_from_its_own() -> 
     top_ids, top_log_probs = top_of(logits, 1)
     change_step([(search, [2, 0, 1])], Step(logits, top_ids, top_log_probs))
     assert top_ids[[2, 0, 1], 0].tolist() == [30, 10, 20]
+
+
+def test_a_run_is_allowed_if_no_ban_is_on_any_of_its_tokens_where_it_would_stand() -> None:
+    steering = Steering(DecodingOptions(no_repeat_ngram_size=2, suppressed=((7,), (8, 9)), forced_prefix=(4,)), EOS)
+
+    assert steering.allows([5, 6], [6, 5])
+    assert not steering.allows([5, 6], [5, 6, 10])
+    assert not steering.allows([5], [4, 5, 4])
+    assert not any(steering.allows(run, [10]) for run in ([5, 7], [8, 9], [6, 8, 9]))
+    assert not steering.allows([9], [8])

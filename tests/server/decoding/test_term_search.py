@@ -297,14 +297,25 @@ def test_scores_are_those_of_the_tokens() -> None:
         assert each.score == pytest.approx(sum(expected) / len(tokens))
 
 
-def test_a_term_with_a_banned_token_is_not_written() -> None:
+def test_a_term_with_a_banned_token_is_given_up_and_the_others_are_written() -> None:
     network = saying(10, 11, 12, others={40: BANNED, 42: BANNED})
 
-    (best, *_) = search(network, ((40, 41), (41, 42)), ((20,),))
+    (best, *_) = search(network, ((40, 41), (41, 42)), ((20,),), suppressed=((40,), (42,)))
 
-    assert 20 in best.ids
-    assert not {40, 42} & set(best.ids)
-    assert best.score > -20
+    assert (best.ids, best.finish_reason) == ((10, 11, 20), FinishReason.STOP)
+
+
+def test_a_term_that_no_ngram_may_repeat_is_written_once() -> None:
+    def network(before: tuple[int, ...]) -> Mapping[int, float]:
+        own = saying(10, 11, 12)(tuple(token for token in before if token not in {40, 41}))
+        is_there_already = before[-1:] == (40,) and (40, 41) in itertools.pairwise(before)
+        return {**own, 41: BANNED} if is_there_already else own
+
+    (best, *_) = search(network, ((40, 41),), ((40, 41),), no_repeat_ngram_size=2)
+
+    assert [token for token in best.ids if token not in {40, 41}] == [10, 11, 12]
+    assert list(itertools.pairwise(best.ids)).count((40, 41)) == 1
+    assert (best.ids.count(40), best.finish_reason) == (1, FinishReason.STOP)
 
 
 def test_a_search_in_which_nothing_may_follow_ends_with_what_it_has() -> None:

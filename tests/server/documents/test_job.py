@@ -1,6 +1,7 @@
 """Documents on their way to the end; the engine echoes, and the processes are real."""
 
 import asyncio
+import dataclasses
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -10,18 +11,22 @@ from google.rpc.code_pb2 import Code as StatusNumber
 
 from babelserve.v1 import translation_pb2 as pb
 from server.access.tenants import Priority
+from server.bundle.languages import LanguagePair
 from server.documents import job as job_module
 from server.documents.documents import Documents
 from server.documents.job import DocumentFailed, Job, State
 from server.errors import Code, NotServing, Overloaded, TranslationError
 from server.fronts.backend import Caller
 from server.fronts.in_process import InProcess
+from server.models.model import Model
 from server.telemetry.metrics import Metrics
 from server.text.splitter import MAX_TEXT_BYTES
+from server.translation.memory import MemoryBudget
 from server.translation.running_calls import RunningCalls
+from server.translation.translator import Translator
 from tests.babelserve.formats.files import word
 from tests.server.documents.conftest import CALLER, OPTIONS, Translated
-from tests.server.echo_engine import EchoEngine
+from tests.server.echo_engine import EchoEngine, catalogue_of
 from tests.server.models.administered import until
 
 
@@ -228,6 +233,20 @@ async def test_a_begin_without_letters_says_nothing_of_the_language(
     await translated(b"Ein Hund.", options=pb.TranslateRequest(target_language_code="de"))
 
     assert asked == [""]
+
+
+async def test_it_goes_through_where_there_is_no_memory_to_detect_its_language(
+    translated: Translated, translator: Translator, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("py3langid", reason="it comes with the extra `detect`")
+    pairs = (LanguagePair(source="en", target="de"), LanguagePair(source="fr", target="es"))
+    manifest = dataclasses.replace(model.manifest, language_pairs=pairs)
+    monkeypatch.setattr(translator, "catalogue", catalogue_of(dataclasses.replace(model, manifest=manifest)))
+    monkeypatch.setattr(MemoryBudget, "shrink", lambda *_: False)
+
+    job = await translated(b"A dog runs.", options=pb.TranslateRequest(target_language_code="de"))
+
+    assert (job.state, content_of(job)) == (State.DONE, b"A dog runs.")
 
 
 def test_a_failure_keeps_the_code_and_the_words() -> None:

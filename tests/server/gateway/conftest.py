@@ -79,7 +79,7 @@ def opening_gateway(translator: Translator, metrics: Metrics) -> OpenGateway:
             Settings(port=0, health_port=0, admin_port=0, **tls), service, interceptor, health, access
         )
         await servers.start()
-        await health.set_serving(True)
+        health.set_serving(True)
         upstream = Upstream(f"{target}:{servers.ports[0]}", credentials)
         own = Metrics(CollectorRegistry())
         own.access.add_tenants(["anonymous"])

@@ -19,10 +19,10 @@ from tests.server.gateway.conftest import Behind, OpenGateway, until
 
 async def test_health_follows_the_server(behind: Behind) -> None:
     assert behind.upstream.is_serving
-    await behind.health.set_serving(False)
+    behind.health.set_serving(False)
     await until(lambda: not behind.upstream.is_serving)
     assert (await behind.call("GET", "/healthz")).status == 503
-    await behind.health.set_serving(True)
+    behind.health.set_serving(True)
     await until(lambda: behind.upstream.is_serving)
     assert not behind.upstream.asks_for_key
 
@@ -263,7 +263,7 @@ async def test_a_new_certificate_is_shown_and_calls_under_way_go_on(
         assert (answer.status, (await under_way).status, serves) == (200, 200, True)
         # With each of them it asks first whether the server wants keys.
         await until(lambda: [num_served(metrics, name) for name in ("old", "new")] == [2, 2])
-        await behind.health.set_serving(False)
+        behind.health.set_serving(False)
         await until(lambda: not behind.upstream.is_serving)
 
 

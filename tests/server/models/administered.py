@@ -11,7 +11,7 @@ from server.models.folder import FoundBundle
 from server.models.folder_loader import FolderLoader
 from server.models.folder_watch import watch_folder
 from server.models.model_memory import ModelMemory
-from server.models.proofs import Proofs, Task
+from server.models.proofs import Finding, Proofs, Task
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 from tests.server.models.catalogued import borrowed
@@ -49,11 +49,11 @@ class Memory:
 class NothingToProve(Proofs):
     """Finds no fault in any bundle, without a process of its own."""
 
-    def faults_of(self, bundle: FoundBundle) -> list[str]:
-        return []
+    def found(self, bundle: FoundBundle) -> Finding:
+        return Finding([])
 
-    async def wait_for(self, task: Task) -> list[str]:
-        return []
+    async def wait_for(self, task: Task) -> None:
+        pass
 
 
 class Served:

@@ -15,10 +15,11 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 
 from server.bundle.bundle import Bundle
 from server.errors import StartupError
-from server.models import first_models
+from server.models import bundle_loader, first_models
 from server.models.catalogue import Catalogue
 from server.models.folder_loader import Change, FolderLoader
 from server.models.folder_watch import watch_folder
+from server.models.proof import Unproved
 from server.models.proofs import Proofs
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
@@ -102,6 +103,33 @@ async def test_a_model_that_is_being_loaded_when_the_first_one_is_served_is_serv
         await asyncio.to_thread(catalogue.stop)
 
 
+async def test_a_server_that_has_begun_anew_waits_for_a_default_whose_proof_is_killed(
+    models: Path, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle_loader, "_PAUSE_SECONDS", 0.2)
+    monkeypatch.setattr(first_models, "watch_folder", functools.partial(watch_folder, poll_seconds=0.01))
+    monkeypatch.setenv(first_models._PROVES_FIRST, "1")
+    settings = Settings(models=models, variant="cpu-fp32", lanes=1, default="a-good")
+    killed = [Unproved(["it was ended by SIGKILL"])]
+
+    async def prove(*_: object) -> list[str]:
+        for error in killed:
+            killed.clear()
+            raise error
+        return []
+
+    loader, catalogue = FolderLoader(models, settings, metrics, proofs=Proofs(prove)), Catalogue(metrics.catalogue)
+    stop = asyncio.Event()
+    updating = await first_models.load_first_models(settings, metrics, loader, catalogue, stop)
+    try:
+        await first_models.wait_for_defaults(settings, loader, catalogue, stop)
+        assert catalogue.names == ["a-good"]
+    finally:
+        assert updating is not None
+        updating.cancel()
+        await asyncio.to_thread(catalogue.stop)
+
+
 @pytest.mark.parametrize(
     ("bad", "default", "message"),
     [("ab", "", "a-good: is bad\n.*b-good: is bad"), ("b", "b-good", "--default: b-good is not served; a-good are")],
@@ -124,10 +152,15 @@ async def test_a_server_that_has_begun_anew_ends_if_nothing_can_be_served_or_not
     loader, catalogue = FolderLoader(models, settings, metrics, proofs=Proofs(prove)), Catalogue(metrics.catalogue)
     monkeypatch.setattr(first_models, "watch_folder", functools.partial(watch_folder, poll_seconds=0.01))
     monkeypatch.setenv(first_models._PROVES_FIRST, "1")
+    stop = asyncio.Event()
+
+    async def start() -> None:
+        await first_models.load_first_models(settings, metrics, loader, catalogue, stop)
+        await first_models.wait_for_defaults(settings, loader, catalogue, stop)
+
     try:
-        async with asyncio.timeout(SECONDS):
-            with pytest.raises(StartupError) as caught:
-                await first_models.load_first_models(settings, metrics, loader, catalogue, asyncio.Event())
+        with pytest.raises(StartupError) as caught:
+            await asyncio.wait_for(start(), SECONDS)
     finally:
         await asyncio.to_thread(catalogue.stop)
 

@@ -10,6 +10,7 @@ from server.bundle.bundle import Bundle
 from server.errors import BundleError, SettingsError
 from server.models.folder_loader import Change, FolderLoader
 from server.models.model import Model
+from server.models.proofs import Proofs
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
 from tests.server.models.administered import NothingToProve
@@ -140,15 +141,27 @@ def test_a_model_that_is_loaded_by_hand_leaves_others_to_be_seen_twice(
         assert [loader.changed(), loader.changed()] == [[], ["n"]]
 
 
+def test_a_version_that_is_loaded_by_hand_without_a_proof_has_changed(models: Path, metrics: Metrics, add: Add) -> None:
+    add("m/1")
+    loader = FolderLoader(models, Settings(models=models, variant="cpu-fp32", lanes=1), metrics, Proofs())
+    with loaded(loader):
+        add("m/2")
+        with pytest.raises(BundleError, match=r"models/m has changed while it was proved"):
+            loader.load_highest("m")
+        with pytest.raises(BundleError, match=r"models/n holds no bundle"):
+            loader.load_highest("n")
+
+
 def test_a_broken_version_is_refused_once_and_a_lower_one_taken_back(models: Path, metrics: Metrics, add: Add) -> None:
     add("m/1")
     loader = loader_of(models, metrics)
     with loaded(loader):
         add("m/2", is_broken=True)
         assert settled(loader) == ["m"]
-        assert loader.load("m") is None
-        assert settled(loader) == []
+        for _ in range(2):
+            assert loader.load("m") is None
         assert sample(metrics, "model_last_load_successful", model="m") == 0
+        assert sample(metrics, "model_loads_total", model="m", outcome="refused") == 1
         add("m/0")
         shutil.rmtree(models / "m" / "1")
         assert settled(loader) == ["m"]

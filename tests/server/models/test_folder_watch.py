@@ -10,9 +10,11 @@ from prometheus_client import generate_latest
 
 from server.bundle.bundle import Bundle
 from server.decoding.options import DecodingOptions
+from server.models import bundle_loader
 from server.models.catalogue import Catalogue
 from server.models.folder_loader import FolderLoader
 from server.models.folder_watch import watch_folder
+from server.models.proof import Unproved
 from server.models.proofs import Proofs
 from server.settings.settings import Settings
 from server.telemetry.metrics import Metrics
@@ -114,6 +116,36 @@ async def test_a_good_model_is_served_while_one_is_proved_that_never_ends(
     finally:
         watching.cancel()
         await asyncio.to_thread(catalogue.stop)
+
+
+async def test_a_version_whose_proof_is_killed_is_proved_again_and_served(
+    tmp_path: Path, metrics: Metrics, tiny_bundle: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle_loader, "_PAUSE_SECONDS", 0.1)
+    add, proved = Add(tmp_path / "models", tiny_bundle.directory), list[str]()
+
+    async def prove(directory: Path, *_: object) -> list[str]:
+        proved.append(directory.name)
+        if len(proved) < 3:
+            raise Unproved(["it was ended by SIGKILL"])
+        return []
+
+    settings = Settings(models=tmp_path / "models", variant="cpu-fp32", lanes=1)
+    add("m/1")
+    loader = FolderLoader(tmp_path / "models", settings, metrics, Proofs(prove))
+    catalogue = Catalogue(metrics.catalogue)
+    for model in loader.load_all():
+        catalogue.put(model)
+    del model
+    watching = asyncio.create_task(watch_folder(loader, catalogue, poll_seconds=0.01))
+    try:
+        add("m/2")
+        await until(lambda: catalogue.models[0].manifest.version == "2")
+    finally:
+        watching.cancel()
+        await asyncio.to_thread(catalogue.stop)
+
+    assert proved == ["2"] * 3
 
 
 async def test_metrics_of_a_refused_model_go_with_its_folder(

@@ -77,6 +77,17 @@ def test_without_a_limit_memory_is_the_machines(tmp_path: Path) -> None:
     assert memory_limit_bytes(tmp_path, tmp_path / "none") == MACHINE_BYTES
 
 
+def test_cores_and_memory_are_read_once(tmp_path: Path) -> None:
+    (tmp_path / "cpu.max").write_text("100000 100000")
+    (tmp_path / "own").write_text("0::/\n")
+    (tmp_path / "memory.max").write_text("4096")
+    for _ in range(2):
+        assert usable_cores(tmp_path / "cpu.max", tmp_path) == 1
+        assert memory_limit_bytes(tmp_path, tmp_path / "own") == 4096
+        for name in ("cpu.max", "own", "memory.max"):
+            (tmp_path / name).unlink(missing_ok=True)
+
+
 def test_a_process_has_some_memory() -> None:
     assert 1 << 20 < resident_bytes() < MACHINE_BYTES
 

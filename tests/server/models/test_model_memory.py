@@ -48,7 +48,7 @@ async def test_memory_is_left_to_models_that_come_and_given_back_when_they_go(
     catalogue.remove("first")
 
     one = most(named(with_weights(model), "new"))
-    assert left == [1000 * MIB - number * one for number in (0, 1, 1, 2, 0)]
+    assert left == [1000 * MIB - number * one for number in (0, 1, 1, 1, 0)]
     assert memory.max_bytes == 1000 * MIB
     assert one == 10 * MIB
 

@@ -10,6 +10,7 @@ import pytest
 from server.bundle.bundle import Bundle
 from server.errors import NotServing
 from server.models import bundle_loader
+from server.models.bundle_loader import BundleLoader
 from server.models.folder_loader import FolderLoader
 from server.models.on_demand import OnDemand
 from server.models.proof import Unproved
@@ -27,9 +28,11 @@ class OneModel:
         self.clock = FakeClock()
         self.num_proofs = 0
         self.proof: Callable[[], list[str]] = list
-        self.loader = FolderLoader(models, settings, metrics, Proofs(self._prove))
+        proofs = Proofs(self._prove)
+        self.loader = FolderLoader(models, settings, metrics, proofs)
+        self.loader.bundles = BundleLoader(settings, metrics, proofs, self.clock)
         self.loader.read_all()
-        self._on_demand = OnDemand(self.loader, self.clock)
+        self._on_demand = OnDemand(self.loader)
 
     async def is_loaded(self, after_seconds: float = 0.0) -> bool:
         """Whether the model is loaded for a request that comes after so many seconds."""

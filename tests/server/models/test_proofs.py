@@ -7,7 +7,8 @@ import pytest
 
 from server.children import Bounds
 from server.models.folder import FoundBundle
-from server.models.proofs import Proofs, Task, newest
+from server.models.proof import Unproved
+from server.models.proofs import Finding, Proofs, Task, newest
 from tests.fakes import FakeClock
 from tests.server.models.administered import until
 
@@ -46,14 +47,14 @@ async def test_what_has_come_last_is_proved_first_and_its_faults_are_known_then(
 
     proofs.want([old, new])
     await until(lambda: prover.begun == ["new"])
-    assert proofs.faults_of(new.bundle) is None
+    assert proofs.found(new.bundle) is None
     prover.end("new", "is bad")
     await until(lambda: prover.begun == ["new", "old"])
     prover.end("old")
-    await until(lambda: proofs.faults_of(old.bundle) == [])
+    await until(lambda: proofs.found(old.bundle) == Finding([]))
 
-    assert proofs.faults_of(new.bundle) == ["is bad"]
-    assert [proofs.is_at_fault(each.bundle) for each in (old, new, task("other"))] == [False, True, False]
+    assert proofs.found(new.bundle) == Finding(["is bad"])
+    assert proofs.found(task("other").bundle) is None
     assert proofs.news.is_set()
     assert prover.killed == []
     assert newest(new.bundle) == 2
@@ -85,7 +86,7 @@ async def test_a_long_proof_gives_way_to_what_was_never_tried_and_is_tried_again
     await until(lambda: prover.begun[4:] == ["endless"])
     prover.end("endless", "too late")
 
-    await until(lambda: proofs.faults_of(endless.bundle) == ["too late"])
+    await until(lambda: proofs.found(endless.bundle) == Finding(["too late"]))
 
 
 async def test_what_nobody_wants_any_more_is_given_up() -> None:
@@ -98,19 +99,21 @@ async def test_what_nobody_wants_any_more_is_given_up() -> None:
     proofs.want([])
 
     await until(lambda: prover.killed == ["gone"])
-    assert proofs.faults_of(gone.bundle) is None
+    assert proofs.found(gone.bundle) is None
 
 
-async def test_who_waits_for_a_proof_gets_its_faults_though_the_folder_wants_others() -> None:
+async def test_who_waits_for_a_proof_has_it_done_though_the_folder_wants_others() -> None:
     prover = Prover()
     proofs = Proofs(prover)
+    asked = task("asked")
 
-    waiting = asyncio.create_task(proofs.wait_for(task("asked")))
+    waiting = asyncio.create_task(proofs.wait_for(asked))
     await until(lambda: prover.begun == ["asked"])
     proofs.want([])
     prover.end("asked", "is bad")
 
-    assert await waiting == ["is bad"]
+    await waiting
+    assert proofs.found(asked.bundle) == Finding(["is bad"])
 
 
 async def test_a_fault_of_ours_refuses_the_bundle_and_the_next_is_proved() -> None:
@@ -126,11 +129,22 @@ async def test_a_fault_of_ours_refuses_the_bundle_and_the_next_is_proved() -> No
     first, second = task("first", came=2), task("second", came=1)
 
     proofs.want([first, second])
-    await until(lambda: proofs.faults_of(second.bundle) == [])
+    await until(lambda: proofs.found(second.bundle) == Finding([]))
 
-    (fault,) = proofs.faults_of(first.bundle) or [""]
-    assert "proving it failed: RuntimeError" in fault
-    assert not proofs.is_at_fault(first.bundle)
+    fault = f"{first.bundle.directory}: proving it failed: RuntimeError"
+    assert proofs.found(first.bundle) == Finding([fault], is_sure=False)
+
+
+async def test_a_proof_that_was_killed_says_nothing_sure_and_is_forgotten_when_it_is_told() -> None:
+    async def be_killed(*_: object) -> list[str]:
+        raise Unproved(["it was ended by SIGKILL"])
+
+    proofs, killed = Proofs(be_killed), task("killed")
+    await proofs.wait_for(killed)
+
+    assert proofs.found(killed.bundle) == Finding(["it was ended by SIGKILL"], is_sure=False)
+    proofs.forget(killed.bundle)
+    assert proofs.found(killed.bundle) is None
 
 
 async def test_who_has_waited_leaves_what_is_wanted_since(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,4 +161,4 @@ async def test_who_has_waited_leaves_what_is_wanted_since(monkeypatch: pytest.Mo
 
     await until(lambda: prover.begun == ["again"] * 2)
     prover.end("again", "is bad")
-    await until(lambda: proofs.faults_of(again.bundle) == ["is bad"])
+    await until(lambda: proofs.found(again.bundle) == Finding(["is bad"]))

@@ -54,7 +54,7 @@ def opening_public(translator: Translator, metrics: Metrics) -> OpenPublic:
         settings = Settings(port=0, health_port=0, admin_port=0)
         servers = open_servers(settings, service, interceptor, health, access)
         await servers.start()
-        await health.set_serving(True)
+        health.set_serving(True)
         async with grpc.aio.insecure_channel(f"127.0.0.1:{servers.ports[0]}") as channel:
             yield Public(channel, translator, running, health)
         await servers.stop()

@@ -54,7 +54,7 @@ async def closed(metrics: Metrics, translator: Translator, tmp_path: Path) -> As
     service = TranslationService(translator, Intake(translator.memory, 8), running)
     servers = open_servers(settings, service, CallInterceptor(calls, access), health, access)
     await servers.start()
-    await health.set_serving(True)
+    health.set_serving(True)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{servers.ports[0]}") as channel:
         yield Live(translator, running, calls, channel, TranslationServiceStub(channel), servers.ports[0])
     await servers.stop()

@@ -95,7 +95,7 @@ async def test_readiness_is_that_of_the_server(public: Public) -> None:
     assert [await ready("echo"), await ready("echo", "7")] == [True, True]
     assert [await ready("echo", "8"), await ready("no"), await ready("")] == [False, False, False]
 
-    await public.health.begin_draining()
+    public.health.begin_draining()
 
     assert not (await public.ask(f"{SERVICE}/ServerReady", b"", kserve.ServerReadyResponse)).ready
     assert not await ready("echo")

@@ -1,13 +1,15 @@
 import asyncio
 import os
 import threading
+from unittest.mock import ANY
 
 import pytest
 
-from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
+from server.errors import DeadlineExceeded, InvalidRequest, Overloaded, PreconditionFailed
 from server.text import detector as detector_module
 from server.text import splitter as splitter_module
 from server.text.detector import DETECTOR_BYTES, Detector, Guess
+from server.text.markup.readers import FIRST_CHARACTERS
 from server.text.splitter import Splitter
 from server.threads import SPLITTER_NICENESS
 from server.translation import detection as detection_room
@@ -50,9 +52,9 @@ async def test_languages_are_found_by_the_codes_that_models_have(detection: Lang
     assert [each.code for each in found if isinstance(each, DetectedLanguage)] == ["zh-Hant", "nb", "deu_Latn"]
 
 
-async def test_a_language_that_cannot_be_told_must_be_named(detection: LanguageDetection) -> None:
+async def test_a_language_that_cannot_be_told_is_no_fault_of_the_request(detection: LanguageDetection) -> None:
     codes = ["de", "ast", "fur", "ceb", "ban", "min"]
-    with pytest.raises(InvalidRequest, match="is required: ast, fur, ceb, ban and 1 more cannot be told by detection"):
+    with pytest.raises(PreconditionFailed, match="detection cannot tell ast, fur, ceb, ban and 1 more"):
         await detection.detect([GERMAN], codes)
 
 
@@ -70,7 +72,7 @@ async def test_it_is_not_loaded_where_too_little_memory_would_be_left_for_reques
     detection = LanguageDetection(memory, Splitter())
 
     for _ in range(2):
-        with pytest.raises(InvalidRequest, match="source_language_code: is required: detection takes 80 MiB"):
+        with pytest.raises(PreconditionFailed, match="detection of languages takes 80 MiB of memory"):
             await detection.detect(["A dog."], ["en", "de"])
 
     assert memory.max_bytes == 100 << 20
@@ -124,6 +126,12 @@ async def test_prose_behind_signs_is_found(detection: LanguageDetection) -> None
     assert found.code == "de"
 
 
+async def test_a_letter_far_behind_signs_is_not_looked_for(detection: LanguageDetection) -> None:
+    signs = "-" * FIRST_CHARACTERS
+
+    assert await detection.detect([signs[1:] + GERMAN, signs + GERMAN], ["de", "en"]) == [ANY, None]
+
+
 async def test_it_ends_when_nobody_waits_any_more(
     detection: LanguageDetection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,12 +151,13 @@ async def test_reading_markup_ends_within_a_text(detection: LanguageDetection, m
         await detection.detect(["*a* " * 100], ["de", "en"], "text/markdown")
 
 
+@pytest.mark.parametrize("mime_type", ["", "text/markdown"])
 async def test_it_counts_as_splitting_with_what_it_reads(
-    detection: LanguageDetection, monkeypatch: pytest.MonkeyPatch
+    detection: LanguageDetection, monkeypatch: pytest.MonkeyPatch, mime_type: str
 ) -> None:
     monkeypatch.setattr(splitter_module, "MAX_CHARACTERS", 5 * 512 + (1 << 14))
     text = GERMAN * 1000
-    await detection.detect([text], ["de", "en"], "text/markdown")
+    await detection.detect([text], ["de", "en"], mime_type)
 
     with pytest.raises(Overloaded):
-        await detection.detect([text, "."], ["de", "en"], "text/markdown")
+        await detection.detect([text, "."], ["de", "en"], mime_type)

@@ -108,7 +108,9 @@ async def test_a_text_over_two_legs_tells_nothing_beside_one_of_the_same_engine(
             engine.release(index)
         engine.translates = lambda source: source[:6] + source  # it goes on
         second = await next_of(told)
+        looked_through = [part.place for part in (job.growing or {}).values()]
 
+    assert looked_through == [Place(1, 0)]
     assert isinstance(first, Partial)
     assert isinstance(second, Partial)
     assert {first.place, second.place} == {Place(1, 0)}
