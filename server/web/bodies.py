@@ -30,8 +30,8 @@ _SECONDS = (
 )
 _PARSING = 8  # times what a byte of gRPC's messages takes: the worst JSON takes 60 ms a MiB, long texts 20. Half, and a
 # flood of such bodies keeps half of the loop's time. Twice, and long bodies wait twice as long for each other.
-_UNPACKED_BYTES = 256 << 10  # that are unpacked in one turn, after the first few. Half, and 8 MiB take 64 turns. Twice,
-# and a body that is little longer than a short one waits for 16 ms.
+_UNPACKED_BYTES = 256 << 10  # that are unpacked before they count. Half, and the event loop is asked twice as often.
+# Twice, and bodies that are refused take twice as much of the lanes' cores before that.
 _LINGER_SECONDS = 2.0  # for which the rest of a refused body is thrown away. Half, and slow callers, who read when they
 # have sent all, see their connection break, not why. Twice, and refused ones keep their places for longer.
 _MAX_FIELDS = 4096  # of a form: 1024 texts and what belongs to them
@@ -96,14 +96,14 @@ class Bodies:
         return bytes(body)
 
     async def unpack(self, body: bytes, encoding: str) -> bytes:
-        """Returns a body without its compression, when it may be parsed. A long one is unpacked in turns of its own.
+        """Returns a body without its compression, when it may be parsed. Another thread unpacks it.
 
         Args:
             body: as it came.
             encoding: its `Content-Encoding`: gzip, deflate or none.
 
         Raises:
-            BodyTooLong: it has too many bytes.
+            BodyTooLong: it has too many bytes when it is unpacked.
             InvalidRequest: it is not so compressed, or in another way.
             Overloaded: too many bodies wait to be parsed.
         """
@@ -116,9 +116,11 @@ class Bodies:
         whole = bytearray()
         try:
             while body and not unpacking.eof:
-                num_bytes = _UNPACKED_BYTES if whole else LIGHT_BYTES
-                await self._wait_to_parse(num_bytes, 1)
-                self._take(whole, unpacking.decompress(body, num_bytes), MAX_BODY_BYTES)
+                chunk = await asyncio.to_thread(unpacking.decompress, body, _UNPACKED_BYTES)
+                if len(whole) + len(chunk) > MAX_BODY_BYTES:
+                    raise BodyTooLong("body", f"must have at most {MAX_BODY_BYTES} bytes when it is unpacked")
+                self._count(len(chunk))
+                whole += chunk
                 body = unpacking.unconsumed_tail
             if not unpacking.eof or unpacking.unused_data:
                 raise InvalidRequest("body", f"must be compressed as {kind}, and whole")
