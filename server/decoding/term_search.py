@@ -179,7 +179,7 @@ class TermSearch(BeamSearch):
                 if is_leading:
                     after = terms.after(before, token, log_prob, wishes[parent].get(token, -math.inf))
                     gain, written, level = self._compared(after)
-                elif token in starts[parent] or (is_end and self._must_go_on(prefix, of_word)):
+                elif token in starts[parent] or (is_end and self._must_go_on(prefix, before, of_word)):
                     continue
                 else:
                     left -= not is_end
@@ -191,12 +191,20 @@ class TermSearch(BeamSearch):
         candidates.sort()
         return candidates
 
-    def _must_go_on(self, prefix: list[int], written: Written) -> bool:
-        """Whether a beam lacks a term that options let it write behind its tokens."""
+    def _must_go_on(self, prefix: list[int], before: Written, after: Written) -> bool:
+        """Whether a beam lacks a term that options let it write behind its tokens.
+
+        Args:
+            prefix: its tokens.
+            before: what it has written.
+            after: what it has written if it ends.
+        """
         if not self.is_steered:
-            return not self._terms.is_done(written)
-        left = [forms for term, forms in enumerate(self._forms) if not written.done >> term & 1]
-        return any(self._steering.allows(form, prefix) for forms in left for form in forms)
+            return not self._terms.is_done(after)
+        is_within = before.node > 0 and before.done == after.done
+        runs = [(token,) for token in self._terms.wanted(before)] if is_within else []
+        runs += [form for term, forms in enumerate(self._forms) if not after.done >> term & 1 for form in forms]
+        return any(self._steering.allows(run, prefix) for run in runs)
 
     def _wishes(
         self, tokens: Sequence[Mapping[int, float]], starts: Sequence[Mapping[int, tuple[int, frozenset[int]]]]

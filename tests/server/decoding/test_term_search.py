@@ -318,6 +318,17 @@ def test_a_term_that_no_ngram_may_repeat_is_written_once() -> None:
     assert (best.ids.count(40), best.finish_reason) == (1, FinishReason.STOP)
 
 
+def test_no_beam_ends_within_a_term_that_may_go_on() -> None:
+    def network(before: tuple[int, ...]) -> Mapping[int, float]:
+        likely = {(): 10, (10,): 40, (10, 40): 41}.get(before, EOS)
+        return {42: -9.0, EOS: -8.0, likely: -0.1}
+
+    found = search(network, ((40, 41, 42),), no_repeat_ngram_size=2)
+
+    assert found[0].ids == (10, 40, 41, 42)
+    assert (10, 40, 41) not in [each.ids for each in found]
+
+
 def test_a_search_in_which_nothing_may_follow_ends_with_what_it_has() -> None:
     def network(before: tuple[int, ...]) -> Mapping[int, float]:
         return {10: -0.1, 11: -0.2, 40: BANNED} if not before else {EOS: -0.1, 12: BANNED, 40: BANNED}
