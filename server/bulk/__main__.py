@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from server.bulk.command import build_parser, read_job, read_model_settings
 from server.bulk.job import Job, Shard
 from server.bulk.worker import Done, Worker
-from server.errors import InvalidRequest, StartupError
+from server.errors import InvalidRequest, PreconditionFailed, StartupError
 from server.telemetry.stderr import OneLineHandler, in_one_line, tell
 
 _FAILED, _CANNOT_START, _CANNOT_GO_ON = 1, 2, 3
@@ -36,8 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for fault in error.faults:
             tell(f"babelserve-bulk: {in_one_line(fault)}")
         code = _CANNOT_START
-    # Of an extra, or of what fsspec needs for a protocol; what the job's options ask for, which the models do not have.
-    except (ImportError, InvalidRequest) as error:
+    # Of an extra, or of what fsspec needs for a protocol; what the job's options ask for, which the models do not have;
+    # what no other start would change, such as languages that cannot be detected here.
+    except (ImportError, InvalidRequest, PreconditionFailed) as error:
         tell(f"babelserve-bulk: {in_one_line(str(error))}")
         code = _CANNOT_START
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # an engine's, a disk's, Ray's, an object store's

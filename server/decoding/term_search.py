@@ -202,7 +202,7 @@ class TermSearch(BeamSearch):
         if not self.is_steered:
             return not self._terms.is_done(after)
         is_within = before.node > 0 and before.done == after.done
-        runs = [(token,) for token in self._terms.wanted(before)] if is_within else []
+        runs: list[tuple[int, ...]] = [(token,) for token in self._terms.wanted(before)] if is_within else []
         runs += [form for term, forms in enumerate(self._forms) if not after.done >> term & 1 for form in forms]
         return any(self._steering.allows(run, prefix) for run in runs)
 

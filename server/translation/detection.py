@@ -15,6 +15,7 @@ from server.translation.memory import MemoryBudget
 
 HINT = "this server detects no languages, which needs py3langid: pip install 'babelserve[detect]'"
 
+_REMEDY = "say in which language the texts are"
 _COST = 5  # characters that are split into sentences in the time in which the language of one is detected
 _LEAST_CHARACTERS = 50  # a shorter text counts as this many
 _MOST_NAMED = 4
@@ -76,7 +77,7 @@ class LanguageDetection:
             self._loading = None
             mib = DETECTOR_BYTES >> 20
             raise PreconditionFailed(
-                f"detection of languages takes {mib} MiB of memory, which this server cannot spare"
+                f"detection of languages takes {mib} MiB of memory, which this server cannot spare; {_REMEDY}"
             )
         try:
             return await asyncio.to_thread(Detector)
@@ -106,7 +107,7 @@ def _labels(detector: Detector, codes: tuple[str, ...]) -> Mapping[str, str]:
             unknown.append(code)
     if unknown:
         named = few_of(unknown, _MOST_NAMED)
-        raise PreconditionFailed(f"detection cannot tell {named}, which this server translates from")
+        raise PreconditionFailed(f"detection cannot tell {named}, which this server translates from; {_REMEDY}")
     return labels
 
 

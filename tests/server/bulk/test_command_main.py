@@ -68,6 +68,7 @@ def test_a_network_that_fails_is_told_without_what_a_terminal_obeys(
     ("error", "code", "words"),
     [
         ("m.StartupError(['no model'])", 2, b"no model"),
+        ("m.PreconditionFailed('no memory')", 2, b"no memory"),
         (r"ValueError('of Ray\nand more')", 3, rb"ValueError: of Ray\nand more; what is done stays done"),
         ("OSError('no space')", 3, b"OSError: no space; what is done"),
         ("KeyboardInterrupt()", 3, b"KeyboardInterrupt; what is done"),
