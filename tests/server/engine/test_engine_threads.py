@@ -65,13 +65,13 @@ def test_all_sentences_are_translated_on_several_lanes(running: Callable[..., Be
 def test_stop_answers_whatever_is_left(running: Callable[..., Bench]) -> None:
     bench = running(max_rows=4)
     bench.runner.may_step.clear()
-    futures = bench.submit(*[30] * 8)
+    futures = bench.submit(*[20] * 8)
     bench.runner.may_step.set()
 
     bench.engine.stop()
 
     for future in futures:
         with contextlib.suppress(NotServing):
-            assert future.result(SECONDS).hypotheses[0].ids == tokens(30)
+            assert future.result(SECONDS).hypotheses[0].ids == tokens(20)
     with pytest.raises(NotServing):
         bench.submit(1)
