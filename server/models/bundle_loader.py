@@ -76,11 +76,10 @@ class BundleLoader:
 
     def read(self, bundle: FoundBundle, faults: list[str]) -> ServedModel | None:
         """Returns what the manifest says of a bundle; None if it is bad. Loads nothing."""
-        try:
-            manifest, variant = self._open(bundle)
-        except StartupError as error:
-            self._refuse(bundle, error.faults, faults)
+        opened = self._open(bundle, faults)
+        if opened is None:
             return None
+        manifest, variant = opened
         manifest = replace(manifest, name=bundle.name, version=bundle.version or manifest.version)
         metrics = self._metrics.of_model(bundle.name, manifest.version)
         return ServedModel(manifest=manifest, variant=variant, metrics=metrics)
@@ -113,11 +112,10 @@ class BundleLoader:
 
     def _to_prove(self, bundle: FoundBundle, faults: list[str]) -> bool | Task:
         """Returns what must be proved of a bundle before it is loaded; False if it is bad."""
-        try:
-            manifest, variant = self._open(bundle)
-        except StartupError as error:
-            self._refuse(bundle, error.faults, faults)
+        opened = self._open(bundle, faults)
+        if opened is None:
             return False
+        manifest, variant = opened
         bounds = proof_bounds(manifest, variant)
         if bounds.memory is not None:  # weights of which the manifest lies are refused before they are read
             bounds = bounds._replace(memory=min(bounds.memory, process_memory(self._settings)))
@@ -202,12 +200,17 @@ class BundleLoader:
         self._refused.setdefault(bundle.name, {})[bundle.version] = refusal
         faults += shown
 
-    def _open(self, bundle: FoundBundle) -> tuple[Manifest, str]:
-        settings = replace(self._settings, bundle=bundle.directory)
-        variant = choose_variant(settings)
-        manifest = read_manifest(bundle.directory)
+    def _open(self, bundle: FoundBundle, faults: list[str]) -> tuple[Manifest, str] | None:
+        """Returns the manifest of a bundle, and the variant to load; None if it is bad."""
+        variant = choose_variant(replace(self._settings, bundle=bundle.directory))
+        try:
+            manifest = read_manifest(bundle.directory)
+        except BundleError as error:  # the system's own errors may pass, such as too many open files
+            self._refuse(bundle, error.faults, faults, is_sure=not isinstance(error.__cause__, OSError))
+            return None
         if variant not in manifest.variants:
-            raise BundleError([f"{bundle.directory}: has no variant {variant}"])
+            self._refuse(bundle, [f"{bundle.directory}: has no variant {variant}"], faults)
+            return None
         return manifest, variant
 
     def _warm(self, bundle: FoundBundle, num_models: int, faults: list[str]) -> Model | None:

@@ -162,10 +162,6 @@ class FolderLoader:
         """Returns whether new versions in the folder of a model are loaded."""
         return name not in self._pinned
 
-    def fault_of(self, bundle: FoundBundle) -> str:
-        """Returns what was wrong with a bundle at the last try; empty for nothing."""
-        return "; ".join(self.bundles.faults_of(bundle))
-
     def load_all(self) -> list[Model]:
         """Loads every good model.
 
@@ -277,6 +273,8 @@ class FolderLoader:
             if model is not None:
                 self._served[name] = bundle
                 return model
+            if self.bundles.pause_of(bundle) < math.inf:
+                self._judged[name] = []
         return None
 
     def _look_at_first(self) -> tuple[dict[str, _Versions], list[str]]:
