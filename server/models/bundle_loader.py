@@ -57,8 +57,6 @@ class BundleLoader:
 
     Attributes:
         proofs: as given.
-        wanted: what must be proved before models can be loaded, by their names. It is replaced, never changed, because
-            the event loop reads it meanwhile.
         directory: of the bundle that is being loaded; None for none.
     """
 
@@ -67,7 +65,6 @@ class BundleLoader:
     ) -> None:
         self.proofs = proofs
         self._clock = clock
-        self.wanted: dict[str, Task] = {}
         self._settings = settings
         self._metrics = metrics
         self._cores = Cores(usable_cores())
@@ -142,18 +139,6 @@ class BundleLoader:
         """Returns what was wrong at the last try of a bundle, or of what was in its place before."""
         refusal = self._refused.get(bundle.name, {}).get(bundle.version)
         return [] if refusal is None else refusal.faults
-
-    def want(self, task: Task) -> None:
-        """Puts a task into `wanted`."""
-        self.wanted = {**self.wanted, task.bundle.name: task}
-
-    def want_not(self, name: str) -> None:
-        """Takes a model out of `wanted`."""
-        self.want_only([each for each in self.wanted if each != name])
-
-    def want_only(self, names: Sequence[str]) -> None:
-        """Leaves in `wanted` only what models of these names need."""
-        self.wanted = {name: self.wanted[name] for name in names if name in self.wanted}
 
     def has_refused(self, name: str) -> bool:
         """Returns whether any bundle of a model was refused at its last try."""
