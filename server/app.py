@@ -68,10 +68,8 @@ async def serve(settings: Settings, version: str) -> None:
         StartupError: it cannot serve.
         BeginAnew: the process must begin anew.
     """
-    metrics = Metrics(CollectorRegistry())
-    tracing = open_tracing(settings.traces, version)
-    log = set_up_logging(metrics, settings.log_level)
-    give_stderr_back = take_stderr(metrics)
+    metrics, tracing = Metrics(CollectorRegistry()), open_tracing(settings.traces, version)
+    log, give_stderr_back = set_up_logging(metrics, settings.log_level), take_stderr(metrics)
     log_loop_exceptions(asyncio.get_running_loop())
     stop, reload = stop_on_signals(), reload_on_signal()
     memory = MemoryBudget(process_memory(settings))  # less once the model is there
@@ -89,6 +87,7 @@ async def serve(settings: Settings, version: str) -> None:
     calls = Calls(metrics, running, settings.max_request_seconds + _HANG_SECONDS, tracing)
     model_memory = ModelMemory(catalogue, settings, memory.reserve)
     admin = Administration(catalogue, loader, model_memory) if loader and settings.admin_keys else None
+    updating = watching = None
     try:
         async with (
             listening(settings, metrics, translator, calls, running, health, admin, reload) as fronts,
@@ -111,7 +110,7 @@ async def serve(settings: Settings, version: str) -> None:
             if not catalogue.is_alive():
                 await _give_up(running, log)
     except StartupError:
-        catalogue.stop()  # a server that has begun anew may serve a model already
+        await _stop_engines(catalogue, updating, watching)  # a server that has begun anew may serve a model already
         raise
     finally:
         tracing.close()
@@ -165,17 +164,24 @@ async def _drain(
     running.refuse()
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(running.wait_until_idle(), settings.drain_timeout)
-    watching.cancel()
-    # Not on asyncio's own threads, which would be waited for at exit even if the engine hangs.
-    stopper = threading.Thread(target=catalogue.stop, name="engine-stop", daemon=True)
-    stopper.start()
-    await asyncio.to_thread(stopper.join, _ENGINE_STOP_SECONDS)
+    await _stop_engines(catalogue, watching)
     # A call that arrives in the very moment that gRPC stops is answered CANCELLED, which nobody retries: let those who
     # still call hear UNAVAILABLE, and go elsewhere, first.
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(running.wait_until_quiet(_QUIET_SECONDS), _LAST_CALLS_SECONDS)
     await fronts.drain()
     logger.info("stopped")
+
+
+async def _stop_engines(catalogue: Catalogue, *using: "asyncio.Task[None] | None") -> None:
+    """Ends the tasks that use the catalogue, and then all engines. It does not wait long for one that hangs."""
+    for task in using:
+        if task is not None:
+            task.cancel()
+    # Not on asyncio's own threads, which would be waited for at exit even if the engine hangs.
+    stopper = threading.Thread(target=catalogue.stop, name="engine-stop", daemon=True)
+    stopper.start()
+    await asyncio.to_thread(stopper.join, _ENGINE_STOP_SECONDS)
 
 
 async def _wait_for_callers(settings: Settings, running: RunningCalls) -> None:

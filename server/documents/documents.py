@@ -66,7 +66,7 @@ class Documents:
         self._parser = parser or Parser(len(os.sched_getaffinity(0)))
         self._jobs: dict[str, Job] = {}
         self._tasks: dict[Job, asyncio.Task[None]] = {}
-        self._forgotten: set[Job] = set()  # as far as their files may still be open
+        self._holding: set[Job] = set()  # whose files may be open, forgotten ones as well
 
     async def start(self, name: str, data: bytes, options: pb.TranslateRequest, caller: Caller) -> Job:
         """Begins to translate a file.
@@ -102,6 +102,7 @@ class Documents:
             options=options,
         )
         self._jobs[job.identity] = job
+        self._holding.add(job)
         try:
             await asyncio.to_thread(_fill, source, data)
         except BaseException:  # the caller has left, or the disk is full
@@ -131,7 +132,6 @@ class Documents:
         """Ends a document's work, if it is not at its end, and forgets it. Callers that wait for it get a failure."""
         self._jobs.pop(job.identity, None)
         job.give_up()
-        self._forgotten.add(job)
         task = self._tasks.pop(job, None)
         if task is not None:
             task.cancel()  # `_end` closes the files then
@@ -176,13 +176,12 @@ class Documents:
 
     def _leaving_for_bytes(self, leaving: Sequence[Job], owner: str, num_bytes: int) -> list[Job]:
         """Returns the results that must leave, besides others, so that the bytes of a new document have room."""
-        self._forgotten = {job for job in self._forgotten if job.num_bytes}
-        staying = [job for job in self._jobs.values() if job not in leaving]
+        self._holding = {job for job in self._holding if job.num_bytes}
+        staying = self._holding - {job for job in leaving if not job.num_readers}  # what somebody reads stays
         held = Counter({owner: num_bytes})  # bytes by owner
-        for job in (*staying, *self._forgotten, *(job for job in leaving if job.num_readers)):
+        for job in staying:
             held[job.owner] += job.num_bytes
-        # The bytes of a result that somebody reads would stay.
-        results = [job for job in staying if job.ended.is_set() and job.num_bytes and not job.num_readers]
+        results = [job for job in self._jobs.values() if job in staying and job.ended.is_set() and not job.num_readers]
         found = []
         while held.total() > self._limits.num_bytes:
             larger = [job for job in results if job.owner == owner or held[job.owner] > held[owner]]

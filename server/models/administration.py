@@ -252,8 +252,9 @@ class Administration:
 
     def _status(self, name: str, found: Sequence[FoundBundle]) -> ModelStatus:
         models, split = self._catalogue.loaded(name)
+        faults_of = self._loader.bundles.faults_of
         versions = {
-            each.version: VersionStatus(each.version, VersionState.AVAILABLE, fault=self._loader.fault_of(each))
+            each.version: VersionStatus(each.version, VersionState.AVAILABLE, fault="; ".join(faults_of(each)))
             for each in found
             if each.version or not models  # a bundle that is not in a version's folder is the loaded one
         }

@@ -57,8 +57,6 @@ class BundleLoader:
 
     Attributes:
         proofs: as given.
-        wanted: what must be proved before models can be loaded, by their names. It is replaced, never changed, because
-            the event loop reads it meanwhile.
         directory: of the bundle that is being loaded; None for none.
     """
 
@@ -67,7 +65,6 @@ class BundleLoader:
     ) -> None:
         self.proofs = proofs
         self._clock = clock
-        self.wanted: dict[str, Task] = {}
         self._settings = settings
         self._metrics = metrics
         self._cores = Cores(usable_cores())
@@ -76,11 +73,10 @@ class BundleLoader:
 
     def read(self, bundle: FoundBundle, faults: list[str]) -> ServedModel | None:
         """Returns what the manifest says of a bundle; None if it is bad. Loads nothing."""
-        try:
-            manifest, variant = self._open(bundle)
-        except StartupError as error:
-            self._refuse(bundle, error.faults, faults)
+        opened = self._open(bundle, faults)
+        if opened is None:
             return None
+        manifest, variant = opened
         manifest = replace(manifest, name=bundle.name, version=bundle.version or manifest.version)
         metrics = self._metrics.of_model(bundle.name, manifest.version)
         return ServedModel(manifest=manifest, variant=variant, metrics=metrics)
@@ -113,11 +109,10 @@ class BundleLoader:
 
     def _to_prove(self, bundle: FoundBundle, faults: list[str]) -> bool | Task:
         """Returns what must be proved of a bundle before it is loaded; False if it is bad."""
-        try:
-            manifest, variant = self._open(bundle)
-        except StartupError as error:
-            self._refuse(bundle, error.faults, faults)
+        opened = self._open(bundle, faults)
+        if opened is None:
             return False
+        manifest, variant = opened
         bounds = proof_bounds(manifest, variant)
         if bounds.memory is not None:  # weights of which the manifest lies are refused before they are read
             bounds = bounds._replace(memory=min(bounds.memory, process_memory(self._settings)))
@@ -144,18 +139,6 @@ class BundleLoader:
         """Returns what was wrong at the last try of a bundle, or of what was in its place before."""
         refusal = self._refused.get(bundle.name, {}).get(bundle.version)
         return [] if refusal is None else refusal.faults
-
-    def want(self, task: Task) -> None:
-        """Puts a task into `wanted`."""
-        self.wanted = {**self.wanted, task.bundle.name: task}
-
-    def want_not(self, name: str) -> None:
-        """Takes a model out of `wanted`."""
-        self.want_only([each for each in self.wanted if each != name])
-
-    def want_only(self, names: Sequence[str]) -> None:
-        """Leaves in `wanted` only what models of these names need."""
-        self.wanted = {name: self.wanted[name] for name in names if name in self.wanted}
 
     def has_refused(self, name: str) -> bool:
         """Returns whether any bundle of a model was refused at its last try."""
@@ -202,12 +185,17 @@ class BundleLoader:
         self._refused.setdefault(bundle.name, {})[bundle.version] = refusal
         faults += shown
 
-    def _open(self, bundle: FoundBundle) -> tuple[Manifest, str]:
-        settings = replace(self._settings, bundle=bundle.directory)
-        variant = choose_variant(settings)
-        manifest = read_manifest(bundle.directory)
+    def _open(self, bundle: FoundBundle, faults: list[str]) -> tuple[Manifest, str] | None:
+        """Returns the manifest of a bundle, and the variant to load; None if it is bad."""
+        variant = choose_variant(replace(self._settings, bundle=bundle.directory))
+        try:
+            manifest = read_manifest(bundle.directory)
+        except BundleError as error:  # the system's own errors may pass, such as too many open files
+            self._refuse(bundle, error.faults, faults, is_sure=not isinstance(error.__cause__, OSError))
+            return None
         if variant not in manifest.variants:
-            raise BundleError([f"{bundle.directory}: has no variant {variant}"])
+            self._refuse(bundle, [f"{bundle.directory}: has no variant {variant}"], faults)
+            return None
         return manifest, variant
 
     def _warm(self, bundle: FoundBundle, num_models: int, faults: list[str]) -> Model | None:

@@ -56,6 +56,7 @@ class FolderLoader:
     Attributes:
         turn: held by what changes the served models, from a look at the folder until its changes are made.
         bundles: loads them one by one.
+        wanted: what must be proved before models can be loaded, by their names. The event loop reads copies of it.
     """
 
     def __init__(self, directory: Path, settings: Settings, metrics: Metrics, proofs: Proofs) -> None:
@@ -63,6 +64,7 @@ class FolderLoader:
         self._settings = settings
         self._metrics = metrics
         self.bundles = BundleLoader(settings, metrics, proofs)
+        self.wanted: dict[str, Task] = {}
         self._seen: dict[str, _Versions] = {}
         self._judged: dict[str, _Versions] = {}
         self._served: dict[str, FoundBundle] = {}
@@ -162,10 +164,6 @@ class FolderLoader:
         """Returns whether new versions in the folder of a model are loaded."""
         return name not in self._pinned
 
-    def fault_of(self, bundle: FoundBundle) -> str:
-        """Returns what was wrong with a bundle at the last try; empty for nothing."""
-        return "; ".join(self.bundles.faults_of(bundle))
-
     def load_all(self) -> list[Model]:
         """Loads every good model.
 
@@ -216,13 +214,13 @@ class FolderLoader:
         seen, self._seen = self._seen, found
         names = found.keys() | self._judged.keys()
         changed = [name for name in names if found.get(name) == seen.get(name) != self._judged.get(name)]
-        self.bundles.want_only(changed)
+        self.wanted = {name: task for name, task in self.wanted.items() if name in changed}
         return sorted(changed, key=lambda name: (-max(map(newest, found.get(name, ())), default=0), name))
 
     def load(self, name: str, faults: list[str] | None = None, *, is_start: bool = False) -> Change | None:
         """Loads the highest good version of a model, unless it is served.
 
-        If a version must be proved first, it is in `bundles.wanted`, and `load` is called again when it is proved.
+        If a version must be proved first, it is in `wanted`, and `load` is called again when it is proved.
 
         Args:
             name: of the model.
@@ -232,7 +230,7 @@ class FolderLoader:
         Returns:
             What must be done, or None for nothing.
         """
-        self.bundles.want_not(name)
+        self.wanted.pop(name, None)
         versions = self._seen.get(name)
         if versions is None:
             self._judged.pop(name, None)
@@ -253,7 +251,7 @@ class FolderLoader:
                 break
             is_good = is_start or self.bundles.is_good(bundle, faults)
             if isinstance(is_good, Task):
-                self.bundles.want(is_good)
+                self.wanted[name] = is_good
                 self._judged[name] = []  # so that it counts as changed, also if it goes
                 return None
             if is_good and (model := self._load(bundle, faults)) is not None:
@@ -277,6 +275,8 @@ class FolderLoader:
             if model is not None:
                 self._served[name] = bundle
                 return model
+            if self.bundles.pause_of(bundle) < math.inf:
+                self._judged[name] = []
         return None
 
     def _look_at_first(self) -> tuple[dict[str, _Versions], list[str]]:

@@ -5,7 +5,6 @@ import contextlib
 import logging
 import time
 
-from server.models.bundle_loader import BundleLoader
 from server.models.catalogue import Catalogue
 from server.models.folder_loader import FolderLoader
 
@@ -20,18 +19,18 @@ async def watch_folder(loader: FolderLoader, catalogue: Catalogue, poll_seconds:
     while True:
         next_look = time.monotonic() + poll_seconds
         while time.monotonic() < next_look:
-            proved = await _wait(loader.bundles, next_look)
+            proved = await _wait(loader, next_look)
             await _take_turn(loader, catalogue, proved)
         await _take_turn(loader, catalogue, None)
 
 
-async def _wait(bundles: BundleLoader, end: float) -> list[str]:
+async def _wait(loader: FolderLoader, end: float) -> list[str]:
     """Waits for an instant, or until a bundle has been proved; returns the names of the models that can be loaded."""
-    proofs = bundles.proofs
+    proofs = loader.bundles.proofs
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(proofs.news.wait(), end - time.monotonic())
     proofs.news.clear()
-    return [name for name, task in bundles.wanted.items() if proofs.found(task.bundle) is not None]
+    return [name for name, task in loader.wanted.copy().items() if proofs.found(task.bundle) is not None]
 
 
 async def _take_turn(loader: FolderLoader, catalogue: Catalogue, names: list[str] | None) -> None:
@@ -58,4 +57,4 @@ async def _take_changes(loader: FolderLoader, catalogue: Catalogue, names: list[
             await catalogue.make_room()
         if time.monotonic() > end:
             break
-    loader.bundles.proofs.want([*loader.bundles.wanted.values()])
+    loader.bundles.proofs.want([*loader.wanted.values()])

@@ -28,6 +28,7 @@ from server.app import serve
 from server.bundle.bundle import Bundle
 from server.errors import BundleError, SettingsError
 from server.models import first_models, start_up
+from server.models.catalogue import Catalogue
 from server.models.loading import load_model, process_memory
 from server.models.model import Model, SentenceEngine
 from server.models.proofs import Proofs
@@ -189,6 +190,15 @@ async def test_a_server_that_waits_for_its_default_has_bounds_and_is_watched_and
 
     monkeypatch.setenv(first_models._PROVES_FIRST, "1")
     monkeypatch.setattr(start_up, "Proofs", lambda: Proofs(prove))
+
+    def stop(catalogue: Catalogue) -> None:
+        going_on = [str(task.get_coro()) for task in asyncio.all_tasks(loop) if not task.cancelling()]
+        using = [each for each in going_on if "watch_folder" in each or "Health.watch" in each]
+        stopped.append((threading.current_thread().name, using))
+        stop_engines(catalogue)
+
+    stopped, stop_engines, loop = list[tuple[str, list[str]]](), Catalogue.stop, asyncio.get_running_loop()
+    monkeypatch.setattr(Catalogue, "stop", stop)
     monkeypatch.setattr("server.app.MemoryBudget", budget)
     for name in ("a", "b"):
         shutil.copytree(tiny_bundle.directory, tmp_path / "models" / name)
@@ -209,6 +219,7 @@ async def test_a_server_that_waits_for_its_default_has_bounds_and_is_watched_and
     may_end.set()
     with pytest.raises(SettingsError, match="--default: b is not served; a are"):
         await asyncio.wait_for(serving, SECONDS)
+    assert stopped == [("engine-stop", [])]
     assert lanes() == before
 
 

@@ -1,5 +1,6 @@
 """One bundle of the folder of models: proved, refused once, and remembered until it changes."""
 
+import errno
 import math
 import os
 import shutil
@@ -69,19 +70,6 @@ async def test_a_bundle_is_loaded_when_it_is_proved(models: Path, metrics: Metri
     assert loader.directory is None
 
 
-async def test_what_was_wanted_stays_whole_for_who_reads_it(models: Path, metrics: Metrics) -> None:
-    loader = loader_of(models, metrics)
-    before, task = loader.wanted, loader.is_good(found(models), [])
-    assert isinstance(task, Task)
-    loader.want(task)
-    wanted = loader.wanted
-    loader.want_not("another")
-    assert loader.wanted == wanted
-    loader.want_not("m")
-
-    assert (before, [*wanted], loader.wanted) == ({}, ["m"], {})
-
-
 async def test_what_is_refused_is_counted_once_and_tried_again_when_it_changes(models: Path, metrics: Metrics) -> None:
     loader, bundle = loader_of(models, metrics, "is bad" * 1000), found(models)
     await proved(loader, bundle)
@@ -143,10 +131,30 @@ def test_a_bad_manifest_is_refused_without_a_proof(models: Path, metrics: Metric
 
     assert loader.is_good(bundle, []) is False
     assert loader.read(bundle, []) is None
-    assert loader.wanted == {}
     assert "manifest.json" in loader.faults_of(bundle)[0]
     loader.keep_refusals("m", ())
     assert not loader.has_refused("m")
+
+
+def test_a_manifest_that_cannot_be_read_for_now_is_tried_again_after_a_pause(
+    models: Path, metrics: Metrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loader, bundle = loader_of(models, metrics), found(models)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("server.bundle.files.os.open", fail)
+        assert loader.read(bundle, []) is None
+        assert loader.pause_of(bundle) == 5.0
+        after(loader, 5.1)
+        assert loader.is_good(bundle, []) is False
+        assert loader.pause_of(bundle) == 10.0
+    after(loader, 9.9)
+    assert loader.is_good(bundle, []) is False
+    after(loader, 0.2)
+    assert isinstance(loader.is_good(bundle, []), Task)
 
 
 def test_what_a_manifest_says_is_read_without_a_proof(models: Path, metrics: Metrics) -> None:
@@ -154,6 +162,5 @@ def test_what_a_manifest_says_is_read_without_a_proof(models: Path, metrics: Met
 
     served = loader.read(found(models), [])
 
-    assert loader.wanted == {}
     assert served is not None
     assert served.manifest.name == "m"

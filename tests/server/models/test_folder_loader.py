@@ -1,8 +1,10 @@
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -253,3 +255,25 @@ def test_models_are_read_first_and_loaded_one_by_one_when_they_are_wanted(
         assert model.manifest == read["m"].manifest
     assert loader.load_one("n") is None
     assert loader.load_one("gone") is None
+
+
+def test_a_manifest_that_could_not_be_read_for_now_has_changed(
+    models: Path, metrics: Metrics, add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add("m/1")
+    add("m/2")
+    loader, failing = loader_of(models, metrics), [OSError(errno.EMFILE, "Too many open files")]
+
+    def open_file(*arguments: Any, **more: Any) -> int:
+        if failing:
+            raise failing.pop()
+        return os_open(*arguments, **more)
+
+    os_open = os.open
+    monkeypatch.setattr("server.bundle.files.os.open", open_file)
+    (read,) = loader.read_all()
+    assert read.manifest.version == "1"
+
+    assert loader.changed() == ["m"]
+    assert loader.load("m") is None, "it is too soon, and the other version is served"
+    assert loader.changed() == ["m"]

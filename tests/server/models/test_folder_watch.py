@@ -106,10 +106,10 @@ async def test_a_good_model_is_served_while_one_is_proved_that_never_ends(
     watching = asyncio.create_task(watch_folder(loader, catalogue, poll_seconds=0.1))
     try:
         BUNDLES["products"](add("endless"))
-        await until(lambda: "endless" in loader.bundles.wanted)
+        await until(lambda: "endless" in loader.wanted)
         add("good")
         await until(lambda: catalogue.names == ["first", "good"])
-        await until(lambda: "endless" in loader.bundles.wanted)
+        await until(lambda: "endless" in loader.wanted)
         assert not loader.bundles.has_refused("endless")
         shutil.rmtree(models / "endless")
         await until(lambda: 'model="endless"' not in generate_latest(metrics.registry).decode())
