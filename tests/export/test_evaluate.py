@@ -1,8 +1,11 @@
 import contextlib
+import errno
 import json
+import os
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -228,6 +231,24 @@ def test_a_full_disk_leaves_what_the_output_has(
 
     assert (done.returncode, output.read_text(encoding="utf-8")) == (2, "of an earlier evaluation\n")
     assert done.stderr.startswith(f"babelserve-evaluate: {output} cannot be written: ".encode())
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["hypotheses.txt", "out.txt", "test.tsv"]
+
+
+@pytest.mark.parametrize("code", [errno.EBUSY, errno.EACCES])
+def test_an_output_takes_the_text_itself_where_no_draft_can_take_its_place(
+    command: Command, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(Path, "replace", refuse)  # as of a file that is mounted alone
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    output = tmp_path / "out.txt"
+    output.write_text("of an earlier and longer evaluation\n", encoding="utf-8")
+
+    command("--tsv", corpus, "--hypotheses", hypotheses(tmp_path, "Ein Hund", "Katzen"), "--output", output)
+
+    assert output.read_text(encoding="utf-8") == "Ein Hund\nKatzen\n"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["hypotheses.txt", "out.txt", "test.tsv"]
 
 
