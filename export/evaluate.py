@@ -201,7 +201,8 @@ def _by_line(translations: list[str], broken: list[int]) -> str:
 
 def _print_heads(arguments: argparse.Namespace) -> str:
     """Prints a table of the heads, and returns it as JSON. Raises OSError and ValueError."""
-    texts = {path: read_corpus(CorpusConfig(tsv=path), Path()).pairs[: arguments.limit] for path in arguments.heads}
+    limit = arguments.limit or 0
+    texts = {path: read_corpus(CorpusConfig(tsv=path, limit=limit), Path()).pairs for path in arguments.heads}
     found = measure_heads(_read_checkpoint(arguments.checkpoint), texts)
     print(report(found))
     return f"{json.dumps(found, indent=1)}\n"

@@ -273,10 +273,14 @@ def test_a_line_break_of_a_model_and_a_broken_last_line_keep_the_numbers_of_line
 
 
 def test_heads_are_measured_as_a_table_and_as_json(
-    command: Command, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    corpus: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     other, output = tmp_path / "other.tsv", tmp_path / "heads.json"
-    other.write_text("a man\tein Mann\na dog\tein Hund\n", encoding="utf-8")
+    other.write_text("a man\tein Mann\nbroken\n", encoding="utf-8")
     arguments = ["--checkpoint", CHECKPOINT, "--heads", corpus, other, "--limit", "1", "--output", output]
     monkeypatch.setattr(sys, "argv", ["babelserve-evaluate", *map(str, arguments)])
 
@@ -289,6 +293,7 @@ def test_heads_are_measured_as_a_table_and_as_json(
     assert list(found["loss"]) == [str(corpus), str(other)]
     assert found["tokens"][str(other)] < 8
     assert all(f"{each['attention']} {each['layer']}.{each['head']} " in printed for each in found["heads"])
+    assert "broken" not in caplog.text  # behind the limit
 
 
 def test_a_bundle_stands_for_its_checkpoint(
