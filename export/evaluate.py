@@ -41,7 +41,7 @@ from model.recipe import CorpusConfig
 from server.bundle.graphs import MAX_BEAM_SIZE
 
 BATCH_SENTENCES = 64
-_NO_DRAFT = (errno.EACCES, errno.EBUSY, errno.EPERM, errno.EROFS)  # beside a file that itself may be written
+_NO_DRAFT = (errno.EACCES, errno.EBUSY, errno.EPERM, errno.EROFS)  # a write-protected folder, or a mounted file
 
 
 def translate_by_server(
@@ -147,10 +147,7 @@ def _check_output(path: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes a file whole or not at all, if a draft can take its place. Else the file itself takes the text.
-
-    So do a pipe, a file that is mounted alone, and one in a folder that is write-protected. Raises OSError.
-    """
+    """Writes a file whole or not at all if a draft can take its place, and else into the file. Raises OSError."""
     if path.is_file() or not path.exists():
         try:
             with replacing(path.resolve()) as draft:
