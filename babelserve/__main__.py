@@ -25,7 +25,14 @@ from babelserve.arguments import DEFAULT_WAIT_SECONDS, build_parser
 from babelserve.client import Client
 from babelserve.connection import connect, parse
 from babelserve.documents import read_document, translate_document
-from babelserve.errors import InvalidRequest, ModelNotFound, PermissionDenied, TranslationError, Unauthenticated
+from babelserve.errors import (
+    FailedPrecondition,
+    InvalidRequest,
+    ModelNotFound,
+    PermissionDenied,
+    TranslationError,
+    Unauthenticated,
+)
 from babelserve.explanation.wishes import wishes
 from babelserve.explanation.writing import explained, few
 from babelserve.files import Done, Output, is_gzipped, read_lines
@@ -61,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run_file(arguments) if arguments.format else _run(arguments)
     except UsageError as error:
         return _fail(str(error), EXIT_USAGE)
-    except (InvalidRequest, ModelNotFound, PermissionDenied, Unauthenticated) as error:
+    except (FailedPrecondition, InvalidRequest, ModelNotFound, PermissionDenied, Unauthenticated) as error:
         lacks_key = isinstance(error, Unauthenticated) and arguments.api_key_file is None
         return _fail(f"refused by the server: {error}{'; see --api-key-file' if lacks_key else ''}", EXIT_USAGE)
     except TranslationError as error:

@@ -35,7 +35,7 @@ class _Unanswered:
     def __init__(self, options: translation_pb2.TranslateRequest, contents: object) -> None:
         if isinstance(contents, str | bytes):
             raise TypeError("contents must be an iterable of texts, not one string: use [text]")
-        self.fault: Exception | None = None  # of the given texts; ends the sending
+        self.fault: BaseException | None = None  # of the given texts; ends the sending
         self._options = translation_pb2.TranslateBulkRequest(options=options)
         self._messages: dict[int, translation_pb2.TranslateBulkRequest] = {}  # without an answer
         self._again: deque[int] = deque()  # to be sent by this call, before any other
@@ -158,18 +158,17 @@ class AsyncBulkTexts(_Unanswered):
         super().__init__(options, contents)
         self._contents = aiter(contents) if isinstance(contents, AsyncIterable) else _as_async(contents)
         self._has_answer = asyncio.Event()  # whether a text of this call has
-        self._coming: asyncio.Future[str] | None = None  # outlives a call, whose end would cancel the iterator
+        self._asking: asyncio.Task[None] | None = None  # outlives a call, whose end would cancel the iterator
+        self._has_ended = False  # whether the iterator has
 
     async def messages(self, seconds: float | None) -> AsyncIterator[translation_pb2.TranslateBulkRequest] | None:
         """See `BulkTexts.messages`."""
         self._has_answer.clear()
         call = self._new_call()
-        if call > 1 and not self._again:
-            coming = self._next_content()
-            await asyncio.wait([coming], timeout=seconds)
-            if coming.done() and isinstance(error := coming.exception(), Exception):
-                self.fault = None if isinstance(error, StopAsyncIteration) else error
-                return None
+        if call > 1 and not (self._again or self._has_ended):
+            await asyncio.wait([self._asked()], timeout=seconds)
+        if self._has_ended and not self._again:
+            return None
         return self._messages_of(call)
 
     def answered(self, number: int) -> None:
@@ -179,8 +178,8 @@ class AsyncBulkTexts(_Unanswered):
 
     def close(self) -> None:
         """Asks for no further text."""
-        if self._coming is not None:
-            self._coming.cancel()
+        if self._asking is not None:
+            self._asking.cancel()
 
     async def _messages_of(self, call: int) -> AsyncIterator[translation_pb2.TranslateBulkRequest]:
         yield self._options
@@ -189,28 +188,27 @@ class AsyncBulkTexts(_Unanswered):
             await self._has_answer.wait()
 
     async def _next(self, call: int) -> translation_pb2.TranslateBulkRequest | None:
-        if call != self._num_calls:
-            return None
-        if self._again:
-            return self._messages[self._again.popleft()]
-        coming = self._next_content()
-        await asyncio.wait([coming])
-        if call != self._num_calls or self.fault is not None:
-            return None
-        try:
-            content = coming.result()
-            self._coming = None
-            return self._add(content)
-        except StopAsyncIteration:
-            return None
-        except Exception as error:  # noqa: BLE001  # gRPC would swallow it
-            self.fault = error
-            return None
+        while call == self._num_calls:
+            if self._again:
+                return self._messages[self._again.popleft()]
+            if self._has_ended:
+                return None
+            await asyncio.wait([self._asked()])
+        return None
 
-    def _next_content(self) -> "asyncio.Future[str]":
-        if self._coming is None:
-            self._coming = asyncio.ensure_future(anext(self._contents))
-        return self._coming
+    def _asked(self) -> "asyncio.Task[None]":
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask())
+        return self._asking
+
+    async def _ask(self) -> None:
+        """See `BulkTexts._ask`."""
+        try:
+            content = await anext(self._contents)
+            self._again.append(self._add(content).text.id)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  # gRPC would swallow it
+            self.fault = None if isinstance(error, StopAsyncIteration) else error
+            self._has_ended = True
 
 
 def translate_bulk(
@@ -274,9 +272,11 @@ class _Deadline:
         self._end = None if seconds is None else time.monotonic() + seconds
 
     def left(self) -> float | None:
-        if self._end is not None and self._end <= time.monotonic():
+        if self._end is None:
+            return None
+        if (seconds := self._end - time.monotonic()) <= 0:
             raise DeadlineExceeded("the deadline of all texts has passed")  # gRPC may say "Internal error from Core"
-        return None if self._end is None else max(0.0, self._end - time.monotonic())
+        return seconds
 
 
 def _read(response: translation_pb2.TranslateBulkResponse, texts: _Unanswered) -> BulkTranslation:

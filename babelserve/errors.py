@@ -6,7 +6,7 @@ TranslationError            base: has `code` and `request_id`
   Unauthenticated           UNAUTHENTICATED: no API key, or one that is wrong or has expired
   PermissionDenied          PERMISSION_DENIED: known to the server, and not allowed
   ModelNotFound             NOT_FOUND: no such model, or no such glossary
-  FailedPrecondition        FAILED_PRECONDITION: to `ModelAdmin` only; a change does not fit how things stand
+  FailedPrecondition        FAILED_PRECONDITION: a request or a change does not fit how the server is set up
   Overloaded                RESOURCE_EXHAUSTED: the server is full, or the caller's quota is used up (retried first)
   Unavailable               UNAVAILABLE: not reachable, loading or shutting down (retried first)
     TlsFailed               the same, as client and server do not agree about TLS; trying again is useless
@@ -78,7 +78,10 @@ class ModelNotFound(TranslationError):
 
 
 class FailedPrecondition(TranslationError):
-    """An operator's change does not fit how things stand; the message says why."""
+    """A request or an operator's change does not fit how the server is set up; the message says why.
+
+    So the server refuses texts without a source language where it cannot detect languages.
+    """
 
     default_code = grpc.StatusCode.FAILED_PRECONDITION
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from babelserve.terminal import check_streams
 from export.verify import VerificationError
 from model.command import printable
 from server.errors import StartupError, TranslationError
@@ -34,12 +35,13 @@ def endings(program: str, out: Path | None, *refusals: type[Exception], subject:
         SystemExit: 2 for what cannot be read or does not fit, 1 when a check fails or a signal comes; in both cases
             nothing has been written.
     """
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Messages())
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
     signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(1))  # so that a half-written bundle is removed
     refused: tuple[type[Exception], ...] = OSError, ValueError, *refusals
     try:
+        check_streams("stdout")
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(_Messages())
+        logging.basicConfig(level=logging.INFO, handlers=[handler])
         yield
     except refused as error:
         # A fault of a bundle may hold ONNX Runtime's words, of several lines.

@@ -10,6 +10,7 @@ A source sentence with several references (repeated in a TSV file) is translated
 """
 
 import argparse
+import errno
 import json
 import os
 import sys
@@ -40,6 +41,7 @@ from model.recipe import CorpusConfig
 from server.bundle.graphs import MAX_BEAM_SIZE
 
 BATCH_SENTENCES = 64
+_NO_DRAFT = (errno.EACCES, errno.EBUSY, errno.EPERM, errno.EROFS)  # a write-protected folder, or a mounted file
 
 
 def translate_by_server(
@@ -139,18 +141,22 @@ def _check_output(path: Path) -> None:
     """Says before the work what forbids writing. Raises OSError."""
     if path.is_dir() or (path.exists() and not os.access(path, os.W_OK)):
         raise OSError(f"--output {path} is a directory, or write-protected")
-    if path.is_file() or not path.exists():
+    if not path.exists():
         with tempfile.TemporaryFile(dir=path.resolve().parent):
             pass
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes a file whole or not at all; what is no regular file, such as a pipe, takes the text. Raises OSError."""
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
-        return
-    with replacing(path.resolve()) as draft:
-        draft.write_text(text, encoding="utf-8")
+    """Writes a file whole or not at all if a draft can take its place, and else into the file. Raises OSError."""
+    if path.is_file() or not path.exists():
+        try:
+            with replacing(path.resolve()) as draft:
+                draft.write_text(text, encoding="utf-8")
+            return
+        except OSError as error:
+            if getattr(error.__cause__, "errno", None) not in _NO_DRAFT:
+                raise
+    path.write_text(text, encoding="utf-8")
 
 
 def _print_scores(arguments: argparse.Namespace) -> str:
@@ -192,7 +198,8 @@ def _by_line(translations: list[str], broken: list[int]) -> str:
 
 def _print_heads(arguments: argparse.Namespace) -> str:
     """Prints a table of the heads, and returns it as JSON. Raises OSError and ValueError."""
-    texts = {path: read_corpus(CorpusConfig(tsv=path), Path()).pairs[: arguments.limit] for path in arguments.heads}
+    limit = arguments.limit or 0
+    texts = {path: read_corpus(CorpusConfig(tsv=path, limit=limit), Path()).pairs for path in arguments.heads}
     found = measure_heads(_read_checkpoint(arguments.checkpoint), texts)
     print(report(found))
     return f"{json.dumps(found, indent=1)}\n"

@@ -23,7 +23,7 @@ import numpy as np  # noqa: F401
 
 from server.access.keys import hash_key, new_key
 from server.app import serve
-from server.errors import BundleError, StartupError
+from server.errors import BundleError, SettingsError, StartupError
 from server.models.first_models import BeginAnew, begin_anew
 from server.models.listing import list_models
 from server.models.proof import prove_all
@@ -43,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = read_settings(sys.argv[1:] if arguments is None else arguments, os.environ, version)
         if command.check is not None:
             return _check(command)
+        if sys.stdout is None and (command.list_models or command.make_key):
+            raise SettingsError(["stdout is closed"])
         if command.list_models:
             return _list(command)
         if command.make_key:

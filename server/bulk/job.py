@@ -91,24 +91,15 @@ class Job:
         self._claim(_MODELS, sorted(identities))
 
     def left(self, shards: Sequence[Shard]) -> list[Shard]:
-        """Returns the shards that have no output yet. Removes what a killed run has counted of them."""
+        """Returns the shards that have no output yet."""
         files, folder = url_to_fs(self.output)
         found = files.ls(folder, detail=True) if files.exists(folder) else []
-        paths = {_name(each["name"]): each["name"] for each in found if each["type"] == "file"}
-        left = [shard for shard in shards if _name(shard.output) not in paths]
-        numbers = {_number(shard) for shard in left}
-        for name, path in paths.items():
-            if (count := _FAILED.fullmatch(name)) and count[1] in numbers:
-                with contextlib.suppress(FileNotFoundError):  # another worker may have this shard, too
-                    files.rm_file(path)
-        return left
+        names = {_name(each["name"]) for each in found if each["type"] == "file"}
+        return [shard for shard in shards if _name(shard.output) not in names]
 
     def num_failed(self) -> int:
         """Returns how many rows of the written shards have errors, whichever run wrote them. Raises OSError."""
-        files, folder = url_to_fs(self.output)
-        files.invalidate_cache(folder)  # other processes have written, too
-        counts = (_FAILED.fullmatch(_name(path)) for path in files.ls(folder, detail=False))
-        return sum(int(count[2]) for count in counts if count)
+        return sum(int(count[2]) for count in self._counts())
 
     def finish(self) -> None:
         """Marks the job as done, once every shard has its output, and removes what killed runs have left behind."""
@@ -138,9 +129,22 @@ class Job:
             data = parquet.joined(rows, self.into, outcomes)
         else:
             data = lines.joined(self._line_format(), rows, outcomes)
-        if failed := sum(bool(each.error) for each in outcomes):  # first, as a shard that is written is left alone
-            _write_whole(f"{self.output}/_failed-{_number(shard)}-{failed}", b"")
+        # The count comes first, as a shard that is written is left alone.
+        failed = sum(bool(each.error) for each in outcomes)
+        number = _name(shard.output).partition(".")[0]
+        files, folder = url_to_fs(self.output)
+        for count in self._counts():
+            if count[1] == number and int(count[2]) != failed:  # of a run that was killed before it wrote the output
+                with contextlib.suppress(FileNotFoundError):  # another worker may have this shard, too
+                    files.rm_file(f"{folder}/{count[0]}")
+        if failed:
+            _write_whole(f"{self.output}/_failed-{number}-{failed}", b"")
         _write_whole(shard.output, data)
+
+    def _counts(self) -> list[re.Match[str]]:
+        files, folder = url_to_fs(self.output)
+        files.invalidate_cache(folder)  # other processes have written, too
+        return [found for path in files.ls(folder, detail=False) if (found := _FAILED.fullmatch(_name(path)))]
 
     def _line_format(self) -> lines.LineFormat:
         if self.form == "tsv":
@@ -206,11 +210,6 @@ def _write_whole(url: str, data: bytes) -> None:
     finally:
         with contextlib.suppress(OSError):
             unfinished.unlink(missing_ok=True)
-
-
-def _number(shard: Shard) -> str:
-    """Returns the name of a shard's output without the suffix."""
-    return _name(shard.output).partition(".")[0]
 
 
 def _name(path: str) -> str:

@@ -215,6 +215,26 @@ def test_a_lost_call_is_made_again_after_the_given_iterator_has_failed(
     assert (found, service.num_attempts) == ([0, 1, 2, 3, 4], 2)
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_no_text_is_asked_for_behind_one_that_cannot_be_sent_though_the_call_is_lost(
+    server: ScriptedServer, service: ScriptedService, is_async: bool
+) -> None:
+    has_failed, asked = threading.Event(), list[bool]()
+
+    def contents() -> Iterator[str]:
+        yield from ("a", "b")
+        has_failed.set()
+        yield "\ud800"
+        asked.append(True)
+
+    service.most_bulk_answers = 2
+    service.bulk_ids = lambda identity: [identity] if identity == 0 or has_failed.wait(10) else []
+
+    with pytest.raises(InvalidRequest, match=r"contents\[2\] is not valid Unicode"):
+        await _while_others_run(server, contents(), is_async=is_async)
+    assert (asked, service.num_attempts) == ([], 1)
+
+
 @pytest.mark.parametrize("shift", [0, 1])
 def test_an_answer_that_nobody_waits_for_is_a_failure_of_the_server(
     translate: Translate, service: ScriptedService, shift: int
@@ -247,6 +267,18 @@ async def test_texts_may_come_from_an_async_generator_that_outlives_a_lost_call(
         found = [each.index async for each in client.translate_bulk(contents(), target="de")]
 
     assert sorted(found) == list(range(len(MANY)))
+
+
+async def test_a_cancellation_inside_the_given_iterator_is_no_end_of_it(server: ScriptedServer) -> None:
+    async def contents() -> AsyncIterator[str]:
+        yield "a"
+        raise asyncio.CancelledError
+
+    async with AsyncClient(server.address) as client:
+        found = client.translate_bulk(contents(), target="de")
+        assert (await anext(found)).translation.text == "A"
+        with pytest.raises(asyncio.CancelledError):
+            await anext(found)
 
 
 async def test_leaving_early_asks_for_no_further_text(server: ScriptedServer, service: ScriptedService) -> None:

@@ -58,8 +58,9 @@ def test_json_holds_all_facts_of_each_text(server: ScriptedServer) -> None:
     assert bad["error"] == {"code": "INTERNAL", "message": "oops"}
 
 
-def test_a_request_that_the_server_refuses_is_wrong_usage(server: ScriptedServer) -> None:
-    done = translate(server, "--target", "de", "?INVALID_ARGUMENT target_language_code: not xx")
+@pytest.mark.parametrize("code", ["INVALID_ARGUMENT", "FAILED_PRECONDITION"])
+def test_a_request_that_the_server_refuses_is_wrong_usage(server: ScriptedServer, code: str) -> None:
+    done = translate(server, "--target", "de", f"?{code} target_language_code: not xx")
 
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr == b"babelserve-translate: refused by the server: target_language_code: not xx\n"

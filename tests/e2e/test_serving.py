@@ -25,6 +25,7 @@ from export.subject import DevSet
 from tests.acceptance.bad_requests import SECRET, BadRequest, bad_requests
 from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import ServerProcess
+from tests.babelserve.command_line import with_closed
 from tests.e2e.conftest import Start, metric, wait_for_metric
 
 TIMEOUT = 200.0
@@ -226,6 +227,13 @@ def test_tls_is_served_where_there_is_a_certificate(start: Start, dev_set: DevSe
         stub.Translate(request("Hi."), timeout=TIMEOUT)
 
     assert response.translations[0].text
+
+
+@pytest.mark.parametrize("flag", ["--make-key", "--list"])
+def test_what_is_printed_needs_an_open_stdout(flag: str) -> None:
+    done = with_closed(">&-", [sys.executable, "-m", "server", flag])
+
+    assert done == (2, b"", b"babelserve: stdout is closed\n")
 
 
 def test_keys_are_made_asked_for_and_renewed_while_the_server_runs(

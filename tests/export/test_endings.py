@@ -51,6 +51,20 @@ def test_without_a_subject_the_error_says_it_itself(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == "program: a.pt is none\n"
 
 
+def test_a_stream_that_is_closed_gets_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(SystemExit, match="2"), endings("program", Path("out")):
+        pytest.fail("what it would print goes nowhere")
+    monkeypatch.setattr(sys, "stderr", None)
+    with pytest.raises(SystemExit, match="2"), endings("program", Path("out")):
+        pytest.fail("what it would print goes nowhere")
+    sys.stderr.close()
+
+    assert capsys.readouterr().err == "program: stdout is closed\n"
+
+
 def test_a_fault_of_ours_keeps_its_traceback() -> None:
     with pytest.raises(ZeroDivisionError), endings("program", Path("out"), Refused):
         sys.stdout.write(str(1 / 0))

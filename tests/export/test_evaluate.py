@@ -1,8 +1,11 @@
 import contextlib
+import errno
 import json
+import os
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -231,6 +234,24 @@ def test_a_full_disk_leaves_what_the_output_has(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["hypotheses.txt", "out.txt", "test.tsv"]
 
 
+@pytest.mark.parametrize("code", [errno.EBUSY, errno.EACCES])
+def test_an_output_takes_the_text_itself_where_no_draft_can_take_its_place(
+    command: Command, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(Path, "replace", refuse)  # as of a file that is mounted alone
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    output = tmp_path / "out.txt"
+    output.write_text("of an earlier and longer evaluation\n", encoding="utf-8")
+
+    command("--tsv", corpus, "--hypotheses", hypotheses(tmp_path, "Ein Hund", "Katzen"), "--output", output)
+
+    assert output.read_text(encoding="utf-8") == "Ein Hund\nKatzen\n"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["hypotheses.txt", "out.txt", "test.tsv"]
+
+
 def test_a_run_that_fails_makes_no_output(command: Command, corpus: Path, tmp_path: Path) -> None:
     path = hypotheses(tmp_path, "one alone")
 
@@ -252,10 +273,14 @@ def test_a_line_break_of_a_model_and_a_broken_last_line_keep_the_numbers_of_line
 
 
 def test_heads_are_measured_as_a_table_and_as_json(
-    command: Command, corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    corpus: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     other, output = tmp_path / "other.tsv", tmp_path / "heads.json"
-    other.write_text("a man\tein Mann\na dog\tein Hund\n", encoding="utf-8")
+    other.write_text("a man\tein Mann\nbroken\n", encoding="utf-8")
     arguments = ["--checkpoint", CHECKPOINT, "--heads", corpus, other, "--limit", "1", "--output", output]
     monkeypatch.setattr(sys, "argv", ["babelserve-evaluate", *map(str, arguments)])
 
@@ -268,6 +293,7 @@ def test_heads_are_measured_as_a_table_and_as_json(
     assert list(found["loss"]) == [str(corpus), str(other)]
     assert found["tokens"][str(other)] < 8
     assert all(f"{each['attention']} {each['layer']}.{each['head']} " in printed for each in found["heads"])
+    assert "broken" not in caplog.text  # behind the limit
 
 
 def test_a_bundle_stands_for_its_checkpoint(

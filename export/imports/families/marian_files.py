@@ -65,8 +65,7 @@ def find_files(directory: Path, report: Report) -> Files | None:
         report.fault(directory.resolve().name, found="no vocabulary", expected="vocab.*.spm, or settings that name it")
     if model is None or not vocabularies:
         return None
-    needed = [model, *vocabularies, *([shortlist] if shortlist else [])]
-    for name in needed:
+    for name in [*vocabularies, *([shortlist] if shortlist else [])]:
         if not isinstance(name, str) or Path(name).name != name or name not in names:
             report.fault(settings.file, found=repr(name), expected="a file beside it, unpacked")
             return None

@@ -7,8 +7,9 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
+from server.bulk import job as job_module
 from server.bulk.cell import Cell
-from server.bulk.job import Job
+from server.bulk.job import Job, Shard
 from server.errors import SettingsError
 from tests.server.bulk.parts import SENTENCES, job_of, output
 
@@ -121,11 +122,27 @@ def test_errors_of_a_shard_that_a_killed_run_did_not_write_are_not_counted(
     job.write(others[0], [b"a"], [Cell(None, "odd")])
     files, path = url_to_fs(first.output)
     files.rm_file(path)  # it was killed between the two files
-    left = job.left(shards)
+    assert job.left(shards) == [first, *others[1:]]
     job.write(first, [b"a"], [Cell("a")])
 
-    assert left == [first, *others[1:]]
     assert job.num_failed() == 1
+
+
+def test_a_count_that_another_worker_has_just_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = job_of(tmp_path)
+    first, *others = shards = job.plan()
+    write_whole, left = job_module._write_whole, list[Shard]()
+
+    def write(url: str, data: bytes) -> None:
+        if url == first.output:
+            left.extend(job.left(shards))  # as another worker looks for its work between the two files
+        write_whole(url, data)
+
+    monkeypatch.setattr(job_module, "_write_whole", write)
+    job.write(first, [b"a", b"b"], [Cell(None, "odd"), Cell(None, "odd")])
+
+    assert left == [first, *others]
+    assert job.num_failed() == 2
 
 
 @pytest.mark.parametrize("change", [{"shard_bytes": 32}, {"column": "other"}, {"request": b""}])
