@@ -98,8 +98,18 @@ class Job:
         return [shard for shard in shards if _name(shard.output) not in names]
 
     def num_failed(self) -> int:
-        """Returns how many rows of the written shards have errors, whichever run wrote them. Raises OSError."""
-        return sum(int(count[2]) for count in self._counts())
+        """Returns how many rows of the written shards have errors, whichever run wrote them. Raises OSError.
+
+        A run that was killed between a count and its shard may have left another count than the next run. The greater
+        one counts.
+        """
+        files, folder = url_to_fs(self.output)
+        files.invalidate_cache(folder)  # other processes have written, too
+        found = filter(None, (_FAILED.fullmatch(_name(path)) for path in files.ls(folder, detail=False)))
+        failed: dict[str, int] = {}
+        for count in found:
+            failed[count[1]] = max(int(count[2]), failed.get(count[1], 0))
+        return sum(failed.values())
 
     def finish(self) -> None:
         """Marks the job as done, once every shard has its output, and removes what killed runs have left behind."""
@@ -129,22 +139,10 @@ class Job:
             data = parquet.joined(rows, self.into, outcomes)
         else:
             data = lines.joined(self._line_format(), rows, outcomes)
-        # The count comes first, as a shard that is written is left alone.
-        failed = sum(bool(each.error) for each in outcomes)
-        number = _name(shard.output).partition(".")[0]
-        files, folder = url_to_fs(self.output)
-        for count in self._counts():
-            if count[1] == number and int(count[2]) != failed:  # of a run that was killed before it wrote the output
-                with contextlib.suppress(FileNotFoundError):  # another worker may have this shard, too
-                    files.rm_file(f"{folder}/{count[0]}")
-        if failed:
+        if failed := sum(bool(each.error) for each in outcomes):  # first, as a shard that is written is left alone
+            number = _name(shard.output).partition(".")[0]
             _write_whole(f"{self.output}/_failed-{number}-{failed}", b"")
         _write_whole(shard.output, data)
-
-    def _counts(self) -> list[re.Match[str]]:
-        files, folder = url_to_fs(self.output)
-        files.invalidate_cache(folder)  # other processes have written, too
-        return [found for path in files.ls(folder, detail=False) if (found := _FAILED.fullmatch(_name(path)))]
 
     def _line_format(self) -> lines.LineFormat:
         if self.form == "tsv":
