@@ -10,7 +10,6 @@ import json
 import logging
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -101,7 +100,7 @@ async def prove_all(directory: Path, tell: Callable[[str], None]) -> list[str]:
                 told.add(line)
                 tell(line)
 
-        if faults := await prove(directory, variant, proof_bounds(manifest, variant), tell_once, sys.stderr.fileno()):
+        if faults := await prove(directory, variant, proof_bounds(manifest, variant), tell_once, stderr=2):
             return faults
     return []
 

@@ -15,7 +15,7 @@ from server.translation.memory import MemoryBudget
 
 HINT = "this server detects no languages, which needs py3langid: pip install 'babelserve[detect]'"
 
-_REMEDY = "say in which language the texts are"
+_REMEDY = "requests that name their source language need no detection"
 _COST = 5  # characters that are split into sentences in the time in which the language of one is detected
 _LEAST_CHARACTERS = 50  # a shorter text counts as this many
 _MOST_NAMED = 4

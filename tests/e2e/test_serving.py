@@ -22,6 +22,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 from babelserve.v1 import translation_pb2 as pb
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from export.subject import DevSet
+from server.bundle.bundle import Bundle
 from tests.acceptance.bad_requests import SECRET, BadRequest, bad_requests
 from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import ServerProcess
@@ -234,6 +235,12 @@ def test_what_is_printed_needs_an_open_stdout(flag: str) -> None:
     done = with_closed(">&-", [sys.executable, "-m", "server", flag])
 
     assert done == (2, b"", b"babelserve: stdout is closed\n")
+
+
+def test_a_good_bundle_is_proved_though_stderr_is_closed(tiny_bundle: Bundle) -> None:
+    code, told, _ = with_closed("2>&-", [sys.executable, "-m", "server", "--check", str(tiny_bundle.directory)])
+
+    assert (code, told.count(b"\n") > 1) == (0, True)
 
 
 def test_keys_are_made_asked_for_and_renewed_while_the_server_runs(
