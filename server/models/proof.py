@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -93,6 +94,7 @@ async def prove_all(directory: Path, tell: Callable[[str], None]) -> list[str]:
     """
     manifest = open_bundle(directory).manifest
     told: set[str] = set()
+    stderr = sys.stderr.fileno() if sys.stderr else 2  # Python has none if it was closed, but the descriptor is open
     for variant in manifest.variants:
 
         def tell_once(line: str) -> None:
@@ -100,7 +102,7 @@ async def prove_all(directory: Path, tell: Callable[[str], None]) -> list[str]:
                 told.add(line)
                 tell(line)
 
-        if faults := await prove(directory, variant, proof_bounds(manifest, variant), tell_once, stderr=2):
+        if faults := await prove(directory, variant, proof_bounds(manifest, variant), tell_once, stderr):
             return faults
     return []
 
