@@ -26,8 +26,13 @@ async def started(documents: Documents, data: bytes = b"A dog runs.") -> Job:
 
 async def ended(documents: Documents, data: bytes = b"A dog runs.") -> Job:
     job = await started(documents, data)
-    await asyncio.wait_for(job.wait(), 30)
+    await end_of(job)
     return job
+
+
+async def end_of(job: Job) -> None:
+    await asyncio.wait_for(job.wait(), 30)
+    await asyncio.sleep(0)  # its place among the results follows its end
 
 
 async def test_a_document_is_its_owners_and_nobody_can_guess_it(documents: Documents, translated: Translated) -> None:
@@ -105,7 +110,7 @@ async def test_callers_that_wait_for_a_forgotten_document_get_a_failure(
         await engine.submitted.wait()
     documents.forget(job)
 
-    await asyncio.wait_for(job.wait(), 30)
+    await end_of(job)
     with pytest.raises(DocumentFailed, match="the document was given up") as caught:
         job.check_result()
     assert (job.state, caught.value.code) == (State.ERROR, Code.UNAVAILABLE)
@@ -166,7 +171,7 @@ async def test_results_of_the_owner_that_holds_most_give_way_to_bytes(
 ) -> None:
     documents = keeping(Limits(num_bytes=60))
     others = await documents.start("a.txt", b"A dog. ", OPTIONS, OTHER)
-    await asyncio.wait_for(others.wait(), 30)
+    await end_of(others)
     first, second = await ended(documents, b"A dog runs. " * 2), await ended(documents, b"A dog runs. " * 2)
     engine.is_holding = True
     new = await documents.start("a.txt", b"A dog runs. ", OPTIONS, OTHER)
@@ -202,7 +207,7 @@ async def test_a_result_that_is_read_counts_until_its_reader_ends_even_if_it_is_
 async def test_a_document_that_failed_holds_no_bytes(keeping: Callable[[Limits], Documents]) -> None:
     documents = keeping(Limits(num_bytes=30))
     failed = await documents.start("a.docx", b"no archive, but long", OPTIONS, CALLER)
-    await asyncio.wait_for(failed.wait(), 30)
+    await end_of(failed)
     await documents.start("a.txt", b"A dog runs. " * 2, OPTIONS, OTHER)
 
     assert documents.find_open(failed.identity) is failed
@@ -218,8 +223,7 @@ async def test_the_result_that_ended_first_gives_way_first(
     engine.is_holding = False
     second = await ended(documents)
     engine.release(0)
-    await asyncio.wait_for(first.wait(), 30)
-    await asyncio.sleep(0)  # its place among the results follows its end
+    await end_of(first)
 
     await started(documents)
 
