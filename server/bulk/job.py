@@ -24,7 +24,8 @@ _MODELS = "_models.json"
 _FINISHED = "_SUCCESS"
 # The name of an empty file for each shard that has rows with errors: the shard, and how many. One listing tells all of
 # them, and as the name has no suffix, no glob takes the file for data.
-_FAILED = re.compile("_failed-([0-9]+-[0-9]+)-([0-9]+)")
+_FAILED = "_failed-"
+_COUNT = re.compile(f"{_FAILED}([0-9]+-[0-9]+)-([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +95,8 @@ class Job:
         """Returns the shards that have no output yet."""
         files, folder = url_to_fs(self.output)
         found = files.ls(folder, detail=True) if files.exists(folder) else []
-        names = {_name(each["name"]) for each in found if each["type"] == "file"}
-        return [shard for shard in shards if _name(shard.output) not in names]
+        done = {_name(each["name"]) for each in found if each["type"] == "file"}
+        return [shard for shard in shards if _name(shard.output) not in done]
 
     def num_failed(self) -> int:
         """Returns how many rows of the written shards have errors, whichever run wrote them. Raises OSError.
@@ -105,7 +106,7 @@ class Job:
         """
         files, folder = url_to_fs(self.output)
         files.invalidate_cache(folder)  # other processes have written, too
-        found = filter(None, (_FAILED.fullmatch(_name(path)) for path in files.ls(folder, detail=False)))
+        found = filter(None, (_COUNT.fullmatch(_name(path)) for path in files.ls(folder, detail=False)))
         failed: dict[str, int] = {}
         for count in found:
             failed[count[1]] = max(int(count[2]), failed.get(count[1], 0))
@@ -115,7 +116,7 @@ class Job:
         """Marks the job as done, once every shard has its output, and removes what killed runs have left behind."""
         files, folder = url_to_fs(self.output)
         if isinstance(files, LocalFileSystem):
-            for pattern in (f".*[0-9].{self.form}.*", "._failed-*.*"):
+            for pattern in (f".*[0-9].{self.form}.*", f".{_FAILED}*.*"):
                 for unfinished in Path(folder).glob(pattern):
                     unfinished.unlink(missing_ok=True)
         _write_whole(f"{self.output}/{_FINISHED}", b"")
@@ -141,7 +142,7 @@ class Job:
             data = lines.joined(self._line_format(), rows, outcomes)
         if failed := sum(bool(each.error) for each in outcomes):  # first, as a shard that is written is left alone
             number = _name(shard.output).partition(".")[0]
-            _write_whole(f"{self.output}/_failed-{number}-{failed}", b"")
+            _write_whole(f"{self.output}/{_FAILED}{number}-{failed}", b"")
         _write_whole(shard.output, data)
 
     def _line_format(self) -> lines.LineFormat:

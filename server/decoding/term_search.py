@@ -1,8 +1,9 @@
 """Beam search whose translations have given terms.
 
 The first tokens of terms, and the next tokens of the term that a beam is in, are candidates beside the best tokens. A
-beam may end once it has written every term, except those that an option forbids behind its tokens. Until then, three
-rules see to it that terms are written, and where they belong:
+beam may end when it has written every term. An option such as `suppress` may forbid a term behind the tokens of a beam;
+this beam may end without the term. Until a beam may end, three rules see to it that terms are written, and where they
+belong:
 
 - Of the beams that have come furthest with their terms, the best of each level goes on.
 - What the tokens of a term cost does not count against a beam, because every beam has to pay for them. Only the first
