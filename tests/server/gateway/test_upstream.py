@@ -27,38 +27,12 @@ async def test_health_follows_the_server(behind: Behind) -> None:
     assert not behind.upstream.asks_for_key
 
 
-async def test_a_server_that_is_not_there_is_told_once(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(upstream, "_AGAIN_SECONDS", 0.0)
-    gone = upstream.Upstream("localhost:1")
-    calls = 0
-
-    class Stub:
-        def __init__(self, _: object) -> None:
-            pass
-
-        async def Watch(self, *_: object, **__: object) -> AsyncIterator[object]:  # gRPC's name
-            nonlocal calls
-            calls += 1
-            raise grpc.aio.AioRpcError(
-                grpc.StatusCode.UNAVAILABLE, grpc.aio.Metadata(), grpc.aio.Metadata(), "gone", ""
-            )
-            yield
-
-    monkeypatch.setattr(upstream, "HealthStub", Stub)
-    watching = asyncio.create_task(gone.watch())
-    await until(lambda: calls > 2)
-    watching.cancel()
-    await gone.close()
-
-    assert [record.getMessage() for record in caplog.records if record.name == upstream.__name__] == [
-        "the server's health cannot be followed: UNAVAILABLE: gone"
-    ]
-
-
-async def test_a_server_that_was_silent_is_told_again_when_its_channel_says_why(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("silent", "told"),
+    [((), ["UNAVAILABLE: gone 1"]), ((1, 3), ["no answer in time", "UNAVAILABLE: gone 2"])],
+)
+async def test_why_a_server_cannot_be_followed_is_told_once_and_once_more_after_silence(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, silent: tuple[int, ...], told: list[str]
 ) -> None:
     monkeypatch.setattr(upstream, "_AGAIN_SECONDS", 0.05)
     gone = upstream.Upstream("localhost:1")
@@ -71,7 +45,7 @@ async def test_a_server_that_was_silent_is_told_again_when_its_channel_says_why(
         async def Watch(self, _: object, *, wait_for_ready: bool = False) -> AsyncIterator[object]:  # gRPC's name
             nonlocal calls
             calls += 1
-            if calls in (1, 3) or wait_for_ready:
+            if calls in silent or wait_for_ready:
                 await asyncio.Event().wait()
             metadata = grpc.aio.Metadata()
             raise grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, metadata, metadata, f"gone {calls}", "")
@@ -84,8 +58,7 @@ async def test_a_server_that_was_silent_is_told_again_when_its_channel_says_why(
     await gone.close()
 
     assert [record.getMessage() for record in caplog.records if record.name == upstream.__name__] == [
-        "the server's health cannot be followed: no answer in time",
-        "the server's health cannot be followed: UNAVAILABLE: gone 2",
+        f"the server's health cannot be followed: {why}" for why in told
     ]
 
 
