@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tests.chaos.web_shapes import GOOD, HOST, post, shapes
 
 MOST_SLOW = 400  # connections that send slowly: each of their bytes costs the attacker's processor, too
+_CHUNK_BYTES = 64 << 10  # as most clients have
 _NICENESS = 19  # an attacker has a machine of its own
 _REQUEST = post("/v1/translate", GOOD)
 _MANY = b'{"contents": [' + b",".join([b'"A dog runs. A man sits."'] * 200) + b'], "targetLanguageCode": "de"}'
@@ -65,9 +66,13 @@ async def _slow(target: Target) -> None:
 
 
 async def _endless(target: Target) -> None:
-    """Bodies of 8 MiB as fast as they are taken."""
+    """Bodies of 8 MiB as fast as they are taken: every other one in chunks, so that its length is not known."""
     body = b'{"contents": ["' + b"a" * ((8 << 20) - 100) + b'"], "targetLanguageCode": "de"}'
-    await _all(target, lambda _: _again(target, [post("/v1/translate", body)], pause=0.2), most=16)
+    parts = [body[begin : begin + _CHUNK_BYTES] for begin in range(0, len(body), _CHUNK_BYTES)]
+    in_chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in [*parts, b""])
+    chunked = f"POST /v1/translate HTTP/1.1\r\n{HOST}transfer-encoding: chunked\r\n\r\n".encode()
+    requests = [post("/v1/translate", body), chunked + in_chunks]
+    await _all(target, lambda _: _again(target, requests, pause=0.2), most=16)
 
 
 async def _bombs(target: Target) -> None:
