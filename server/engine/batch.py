@@ -74,7 +74,6 @@ class Batch:
         now = self._clock()
         for sentence in sentences:
             sentence.admitted = now
-            self._metrics.queue_duration_seconds.observe(now - sentence.submitted)
             self._first_deadline = min(self._first_deadline, sentence.deadline)
             sentence.future.add_done_callback(self._note_done)
 

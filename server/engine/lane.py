@@ -167,6 +167,9 @@ class Lane:
             entering, is_full = self._take(batches)
             for batch in batches:
                 batch.enter([sentence for sentence in entering if sentence.kind is batch.kind])
+            if batches is self._foreground:  # the background waits because it must
+                for sentence in entering:
+                    self._metrics.queue_duration_seconds.observe(sentence.admitted - sentence.submitted)
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
             for batch in batches:
                 batch.fail(error, batch.sentences)

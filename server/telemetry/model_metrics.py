@@ -106,7 +106,7 @@ class EngineFamilies:
         registry.register(self.gauges)
         self.translations = TranslationFamilies(registry)
         self.requests = new.counter(
-            "model_requests", "Calls that a version of a model answered, by status code.", "code"
+            "model_requests", "Calls, except bulk ones, that a version of a model answered, by status code.", "code"
         )
         self.request_duration_seconds = new.histogram(
             "model_request_duration_seconds",
@@ -114,10 +114,12 @@ class EngineFamilies:
             _REQUEST_SECONDS,
         )
         self.request_source_tokens = new.histogram(
-            "request_source_tokens", "Source tokens of one well-formed call, without ends of sentences.", _TOKENS
+            "request_source_tokens", "Source tokens of one well-formed request, without ends of sentences.", _TOKENS
         )
         self.queue_duration_seconds = new.histogram(
-            "queue_duration_seconds", "Wait of a sentence in the queue, until it enters a batch.", _QUEUE_SECONDS
+            "queue_duration_seconds",
+            "Wait of a sentence of the foreground in the queue, until it enters a batch.",
+            _QUEUE_SECONDS,
         )
         self.encode_duration_seconds = new.histogram(
             "encode_duration_seconds", "One run of the encoder.", _STEP_SECONDS

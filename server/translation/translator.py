@@ -129,7 +129,7 @@ class Translator:
         with contextlib.ExitStack() as held:
             names = list(dict.fromkeys(leg.manifest.name for route in dict.fromkeys(routes) for leg in route.legs))
             used = await self.catalogue.borrow(names, request.traffic_key, deadline, held)
-            for model in used.values():
+            for model in used.values() if not request.is_bulk else ():  # a text of a bulk call is no call
                 held.push(functools.partial(_count, model, request))
             add_facts(model=",".join(used), model_version=",".join(model.manifest.version for model in used.values()))
             try:

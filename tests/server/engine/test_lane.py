@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from server.decoding.result import Timings
+from server.engine.flow import ANYONE
 from server.engine.lane import Lane
 from server.errors import DeadlineExceeded, Overloaded
 from server.network import StepKind
@@ -133,6 +134,14 @@ def test_timings_are_the_clocks(parts: Parts, lane: Lane) -> None:
     assert result.timings == Timings(queue_seconds=2.0, encode_seconds=0.0, decode_seconds=3.0)
     assert parts.sample("queue_duration_seconds_count") == 1
     assert parts.sample("queue_duration_seconds_sum") == 2.0
+
+
+def test_the_waits_of_the_background_are_not_measured(parts: Parts, lane: Lane) -> None:
+    (bulk,) = parts.submit(1, flow=ANYONE.of_bulk())
+    step(lane, 2)
+
+    assert bulk.done()
+    assert parts.sample("queue_duration_seconds_count") == 0
 
 
 def test_expired_sentence_never_starts_a_step(parts: Parts, lane: Lane) -> None:

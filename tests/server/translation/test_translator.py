@@ -138,6 +138,16 @@ async def test_requests_of_a_version_are_counted_by_how_they_end(
     assert value == expected["OK"]
 
 
+async def test_texts_of_bulk_calls_are_not_counted_as_requests_of_a_version(
+    translator: Translator, metrics: Metrics
+) -> None:
+    with await translator.accept(dataclasses.replace(request("One dog."), is_bulk=True)) as job:
+        await job.finish()
+
+    labels = {"model": "echo", "version": "7", "code": "OK"}
+    assert not metrics.registry.get_sample_value("babelserve_model_requests_total", labels)
+
+
 async def test_without_a_model_every_request_is_refused(translator: Translator, model: Model) -> None:
     translator.catalogue = catalogue_of()
 
