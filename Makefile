@@ -98,7 +98,7 @@ image:  ## build babelserve:VERSION; TARGET=cuda for GPUs, BASE=..., BUILD="buil
 check-imports: .venv-imports/installed  ## compare with `transformers`, in a venv of its own (1.5 GB); ARGS="nllb" for one model
 	@.venv-imports/bin/python -m tests.imports.check $(ARGS)
 
-check-cuda-placement: .venv-gpu/installed  ## is the CUDA variant all on the GPU, in how much memory? Needs none, but a C compiler and 250 MB of wheels
+check-cuda-placement: .venv-gpu/installed  ## check, without a GPU, whether the CUDA variant is all on the GPU, and in how much memory; needs a C compiler and 250 MB of wheels
 	@for command in placement memory; do ORT_DISABLE_TELEMETRY=1 .venv-gpu/bin/python -m tests.acceptance.cuda_$$command $(ARGS) || failed=1; done; exit $${failed:-0}
 
 gpu: .venv-cuda/installed  ## on a machine with a GPU: prove the CUDA provider and measure it; ARGS="--quick" (tests/gpu/README.md)
