@@ -117,9 +117,7 @@ class EngineFamilies:
             "request_source_tokens", "Source tokens of one well-formed request, without ends of sentences.", _TOKENS
         )
         self.queue_duration_seconds = new.histogram(
-            "queue_duration_seconds",
-            "Wait of a sentence of the foreground in the queue, until it enters a batch.",
-            _QUEUE_SECONDS,
+            "queue_duration_seconds", "Wait of a foreground sentence until it enters a batch.", _QUEUE_SECONDS
         )
         self.encode_duration_seconds = new.histogram(
             "encode_duration_seconds", "One run of the encoder.", _STEP_SECONDS
