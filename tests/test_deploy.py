@@ -32,6 +32,21 @@ def test_prometheus_takes_the_rules_and_each_alert_fires_on_what_it_is_for(comma
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_a_server_of_many_models_is_scraped() -> None:
+    metrics = Metrics(CollectorRegistry())
+    for version in range(1, 51):
+        metrics.of_model("m", str(version))
+    num_samples = sum(len(family.samples) for family in metrics.registry.collect())
+    files = ["prometheus.yml", "kubernetes/components/monitoring/monitor.yaml"]
+    limits = [
+        int(limit)
+        for file in files
+        for limit in re.findall(r"sample_?[lL]imit: (\d+)", (DEPLOY / file).read_text(encoding="utf-8"))
+    ]
+
+    assert [limit for limit in limits if limit < num_samples] == []
+
+
 def test_every_alert_has_a_test() -> None:
     names = re.findall(r"alert: (\w+)", (DEPLOY / "observe" / "alerts.yaml").read_text())
     tests = (DEPLOY / "observe" / "alerts_test.yaml").read_text()
