@@ -14,8 +14,10 @@ from docs.generate.metrics import metrics_page
 from server import app
 from server.listening import LAST_GRACE_SECONDS
 from server.settings.settings import Settings
+from tests.docs.reader import blocks
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+README = (DEPLOY / "README.md").read_text(encoding="utf-8")
 GATEWAYS = [path.relative_to(DEPLOY).as_posix() for path in sorted(DEPLOY.rglob("gateway.yaml"))]
 
 
@@ -34,6 +36,16 @@ def test_replicas_are_counted_by_metrics_that_there_are() -> None:
 
     assert len(queries) == 2
     assert {name for name in named if f"| `{name}` |" not in metrics_page()} == set()
+
+
+def test_a_job_of_the_guide_may_run_where_the_servers_may() -> None:
+    (job,) = (made for _, text in blocks(README) for made in [yaml.safe_load(text)] if made["kind"] == "Job")
+    pod = job["spec"]["template"]["spec"]
+
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in pod["containers"]:
+        assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
 @pytest.mark.parametrize("file", GATEWAYS)
