@@ -12,6 +12,7 @@ import yaml
 from docs.generate.commands import command_parsers
 from docs.generate.metrics import metrics_page
 from server import app
+from server.documents.parsing import BOUNDS
 from server.listening import LAST_GRACE_SECONDS
 from server.settings.settings import Settings
 from tests.docs.reader import blocks
@@ -46,6 +47,15 @@ def test_a_job_of_the_guide_may_run_where_the_servers_may() -> None:
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     for container in pod["containers"]:
         assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+
+def test_compose_leaves_room_for_documents_beside_the_server() -> None:
+    server = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["babelserve"]
+    settings = dict(re.findall(r"^(\w+)=(.*)$", (DEPLOY / "config/babelserve.env").read_text("utf-8"), re.MULTILINE))
+    (files,) = (int(size) << 20 for size in re.findall(r"^/tmp:size=(\d+)m,", server["tmpfs"][0]))
+    readers = int(server["cpus"]) * (BOUNDS.memory or 0)
+
+    assert (int(settings["BABELSERVE_MEMORY_MIB"]) << 20) + files + readers <= int(server["mem_limit"][:-1]) << 30
 
 
 @pytest.mark.parametrize("file", GATEWAYS)
