@@ -49,6 +49,18 @@ def test_a_job_of_the_guide_may_run_where_the_servers_may() -> None:
         assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
+def test_compose_publishes_the_same_ports_with_envoy_as_without() -> None:
+    one, two = (
+        # "!reset" is compose's own: what compose.yaml has there is taken away.
+        yaml.safe_load((DEPLOY / name).read_text(encoding="utf-8").replace("!reset", ""))["services"]
+        for name in ("compose.yaml", "compose.envoy.yaml")
+    )
+    published = {port.rpartition(":")[0].rpartition(":")[2] for port in one["babelserve"]["ports"]}
+
+    assert {port.rpartition(":")[0].rpartition(":")[2] for port in two["envoy"]["ports"]} == published
+    assert [port for port in published if not re.search(rf"^\| {port} \| .*or Envoy \|$", README, re.MULTILINE)] == []
+
+
 def test_compose_leaves_room_for_documents_beside_the_server() -> None:
     server = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["babelserve"]
     settings = dict(re.findall(r"^(\w+)=(.*)$", (DEPLOY / "config/babelserve.env").read_text("utf-8"), re.MULTILINE))
