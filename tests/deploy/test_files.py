@@ -4,6 +4,7 @@ import dataclasses
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,14 @@ def test_a_job_of_the_guide_may_run_where_the_servers_may() -> None:
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     for container in pod["containers"]:
         assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+
+def test_images_have_every_extra_of_a_server() -> None:
+    project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (extras,) = re.findall(r"\[\$1,([\w,]+)\]", (DEPLOY / "install.sh").read_text(encoding="utf-8"))
+    elsewhere = {"cpu", "gpu", "bulk", "ray", "train", "export"}  # the image's target, and no server's
+
+    assert set(extras.split(",")) == project["optional-dependencies"].keys() - elsewhere
 
 
 def test_compose_publishes_the_same_ports_with_envoy_as_without() -> None:
