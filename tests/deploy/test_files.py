@@ -50,6 +50,14 @@ def test_a_job_of_the_guide_may_run_where_the_servers_may() -> None:
         assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
+def test_a_server_asks_for_the_memory_with_which_it_plans() -> None:
+    for name in ("base", "components/gpu", "components/models"):
+        text = (DEPLOY / "kubernetes" / name / "deployment.yaml").read_text(encoding="utf-8")
+        (container,) = yaml.safe_load(text)["spec"]["template"]["spec"]["containers"]
+
+        assert container["resources"]["requests"]["memory"] == container["resources"]["limits"]["memory"]
+
+
 def test_images_have_every_extra_of_a_server() -> None:
     project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     (extras,) = re.findall(r"\[\$1,([\w,]+)\]", (DEPLOY / "install.sh").read_text(encoding="utf-8"))
