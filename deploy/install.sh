@@ -3,7 +3,7 @@
 set -eu
 python3 -m venv /opt/babelserve /opt/sbom
 # pip compiles the bytecode too, which the running container cannot write.
-/opt/babelserve/bin/pip install --constraint constraints.txt ./babelserve ".[$1,web,detect,otel]"
+/opt/babelserve/bin/pip install --constraint constraints.txt ./babelserve ".[$1,web,detect,moses,otel]"
 /opt/babelserve/bin/pip check
 # No package of a server may bring torch, which is larger than all of the image.
 if /opt/babelserve/bin/pip show --quiet torch 2>/dev/null; then exit 1; fi

@@ -32,6 +32,21 @@ def test_prometheus_takes_the_rules_and_each_alert_fires_on_what_it_is_for(comma
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_a_server_of_many_models_is_scraped() -> None:
+    metrics = Metrics(CollectorRegistry())
+    for version in range(1, 51):
+        metrics.of_model("m", str(version))
+    num_samples = sum(len(family.samples) for family in metrics.registry.collect())
+    files = ["prometheus.yml", "kubernetes/components/monitoring/monitor.yaml"]
+    limits = [
+        int(limit)
+        for file in files
+        for limit in re.findall(r"sample_?[lL]imit: (\d+)", (DEPLOY / file).read_text(encoding="utf-8"))
+    ]
+
+    assert [limit for limit in limits if limit < num_samples] == []
+
+
 def test_every_alert_has_a_test() -> None:
     names = re.findall(r"alert: (\w+)", (DEPLOY / "observe" / "alerts.yaml").read_text())
     tests = (DEPLOY / "observe" / "alerts_test.yaml").read_text()
@@ -64,6 +79,54 @@ def test_prometheus_understands_every_query_of_a_dashboard(path: Path, tmp_path:
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{len(queries)} rules found" in done.stdout
     assert len({panel["id"] for panel in panels}) == len(panels)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool (Debian: package `prometheus`)")
+@pytest.mark.parametrize("source", ["capacity", "guide"])
+def test_a_server_of_two_models_whose_cores_are_busy_has_no_lane_left(source: str, tmp_path: Path) -> None:
+    guide = (DEPLOY.parent / "docs" / "guides" / "operate.md").read_text(encoding="utf-8")
+    (by_instance,) = (
+        target["expr"]
+        for panel in json.loads((DEPLOY / "observe" / "dashboards" / "capacity.json").read_text())["panels"]
+        for target in panel["targets"]
+        if panel["title"] == "Busy lanes"
+    )
+    (in_all,) = re.findall(r"^\| how busy its lanes are, of 1 \| `(.*)` \|$", guide, re.MULTILINE)
+    expression, labels = (by_instance, '{instance="a"}') if source == "capacity" else (in_all, "{}")
+    models = [f'instance="a", model="{name}", version="1"' for name in "mn"]
+    series = {
+        **{f"babelserve_step_duration_seconds_sum{{{each}}}": "0+50x20" for each in models},  # of 60, on two cores
+        **{f"babelserve_encode_duration_seconds_sum{{{each}}}": "0+10x20" for each in models},
+        **{f'babelserve_lanes{{{each}, state="serving"}}': "2x20" for each in models},
+        **{f'babelserve_lanes{{{each}, state="out"}}': "0x20" for each in models},
+    }
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "promql_expr_test": [
+            {"expr": expression, "eval_time": "15m", "exp_samples": [{"labels": labels, "value": 1.0}]}
+        ],
+    }
+    (tmp_path / "test.json").write_text(json.dumps({"tests": [test]}))
+
+    done = subprocess.run(
+        ["promtool", "test", "rules", "test.json"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_call_through_a_gateway_is_not_counted_twice() -> None:
+    guides = [DEPLOY.parent / "docs" / "guides" / name for name in ("operate.md", "alerts.md")]
+    both = r"babelserve_(?:requests_total|queue_rejected_total|ready)\b"  # what a gateway's page has, too
+    sums = [
+        query
+        for path in [*DASHBOARDS, *guides]
+        for query in re.findall(rf"sum(?: by \([^)]*\))? ?\((?:rate\()?{both}[^)]*", path.read_text(encoding="utf-8"))
+    ]
+
+    assert len(sums) >= 6
+    assert [query for query in sums if "job" not in query] == []
 
 
 def test_every_recorded_ratio_of_a_dashboard_is_a_rule() -> None:

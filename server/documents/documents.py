@@ -1,7 +1,6 @@
 """Keeps the documents of all callers, within bounds. They are gone when the server ends."""
 
 import asyncio
-import os
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from server.documents.job import Job, run
 from server.documents.parsing import Parser
 from server.errors import Code, InvalidRequest, Overloaded, TranslationError
 from server.fronts.backend import Backend, Caller
+from server.models.machine import usable_cores
 
 MAX_FILE_BYTES = (
     16 << 20
@@ -57,13 +57,13 @@ class Documents:
     Args:
         backend: translates texts.
         limits: what is kept.
-        parser: reads and writes; by default in one process for each core.
+        parser: reads and writes; by default in one process for each core that this process may keep busy.
     """
 
     def __init__(self, backend: Backend, limits: Limits = Limits(), parser: Parser | None = None) -> None:
         self._backend = backend
         self._limits = limits
-        self._parser = parser or Parser(len(os.sched_getaffinity(0)))
+        self._parser = parser or Parser(usable_cores())
         self._jobs: dict[str, Job] = {}
         self._tasks: dict[Job, asyncio.Task[None]] = {}
         self._holding: set[Job] = set()  # whose files may be open, forgotten ones as well

@@ -44,6 +44,12 @@ FAULTS = (
         scene=lambda: scenes.struck(scenes.kill),
     ),
     Fault(
+        name="the server is told to stop, and lingers",
+        expected=_names("NotReady"),
+        scene=lambda: scenes.struck(scenes.terminate, flags=["--drain-delay", "60"]),
+        within=12.0,
+    ),
+    Fault(
         name="every reply fails",
         expected=_ERRORS,
         scene=lambda: scenes.armed(Point.BEFORE_REPLY, Action.RAISE, -1),

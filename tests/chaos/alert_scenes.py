@@ -60,6 +60,10 @@ def kill(server: BrokenServer, _: threading.Event) -> None:
     server.process.process.kill()
 
 
+def terminate(server: BrokenServer, _: threading.Event) -> None:
+    server.process.process.terminate()
+
+
 def pause(server: BrokenServer, over: threading.Event) -> None:
     while not over.wait(1.0 - _PAUSE_SECONDS):
         os.kill(server.pid, signal.SIGSTOP)

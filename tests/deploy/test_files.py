@@ -4,6 +4,7 @@ import dataclasses
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,13 @@ import yaml
 from docs.generate.commands import command_parsers
 from docs.generate.metrics import metrics_page
 from server import app
+from server.documents.parsing import BOUNDS
 from server.listening import LAST_GRACE_SECONDS
 from server.settings.settings import Settings
+from tests.docs.reader import blocks
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+README = (DEPLOY / "README.md").read_text(encoding="utf-8")
 GATEWAYS = [path.relative_to(DEPLOY).as_posix() for path in sorted(DEPLOY.rglob("gateway.yaml"))]
 
 
@@ -34,6 +38,53 @@ def test_replicas_are_counted_by_metrics_that_there_are() -> None:
 
     assert len(queries) == 2
     assert {name for name in named if f"| `{name}` |" not in metrics_page()} == set()
+
+
+def test_a_job_of_the_guide_may_run_where_the_servers_may() -> None:
+    (job,) = (made for _, text in blocks(README) for made in [yaml.safe_load(text)] if made["kind"] == "Job")
+    pod = job["spec"]["template"]["spec"]
+
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in pod["containers"]:
+        assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+
+def test_a_server_asks_for_the_memory_with_which_it_plans() -> None:
+    for name in ("base", "components/gpu", "components/models"):
+        text = (DEPLOY / "kubernetes" / name / "deployment.yaml").read_text(encoding="utf-8")
+        (container,) = yaml.safe_load(text)["spec"]["template"]["spec"]["containers"]
+
+        assert container["resources"]["requests"]["memory"] == container["resources"]["limits"]["memory"]
+
+
+def test_images_have_every_extra_of_a_server() -> None:
+    project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (extras,) = re.findall(r"\[\$1,([\w,]+)\]", (DEPLOY / "install.sh").read_text(encoding="utf-8"))
+    elsewhere = {"cpu", "gpu", "bulk", "ray", "train", "export"}  # the image's target, and no server's
+
+    assert set(extras.split(",")) == project["optional-dependencies"].keys() - elsewhere
+
+
+def test_compose_publishes_the_same_ports_with_envoy_as_without() -> None:
+    one, two = (
+        # "!reset" is compose's own: what compose.yaml has there is taken away.
+        yaml.safe_load((DEPLOY / name).read_text(encoding="utf-8").replace("!reset", ""))["services"]
+        for name in ("compose.yaml", "compose.envoy.yaml")
+    )
+    published = {port.rpartition(":")[0].rpartition(":")[2] for port in one["babelserve"]["ports"]}
+
+    assert {port.rpartition(":")[0].rpartition(":")[2] for port in two["envoy"]["ports"]} == published
+    assert [port for port in published if not re.search(rf"^\| {port} \| .*or Envoy \|$", README, re.MULTILINE)] == []
+
+
+def test_compose_leaves_room_for_documents_beside_the_server() -> None:
+    server = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["babelserve"]
+    settings = dict(re.findall(r"^(\w+)=(.*)$", (DEPLOY / "config/babelserve.env").read_text("utf-8"), re.MULTILINE))
+    (files,) = (int(size) << 20 for size in re.findall(r"^/tmp:size=(\d+)m,", server["tmpfs"][0]))
+    readers = int(server["cpus"]) * (BOUNDS.memory or 0)
+
+    assert (int(settings["BABELSERVE_MEMORY_MIB"]) << 20) + files + readers <= int(server["mem_limit"][:-1]) << 30
 
 
 @pytest.mark.parametrize("file", GATEWAYS)

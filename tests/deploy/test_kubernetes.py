@@ -19,10 +19,15 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 KUBERNETES = ROOT / "deploy" / "kubernetes"
-OVERLAYS = sorted(path.name for path in (KUBERNETES / "overlays").iterdir())
+OVERLAYS = {
+    tuple(
+        Path(each).name for each in yaml.safe_load(path.read_text(encoding="utf-8")).get("components", ())
+    ): path.parent
+    for path in sorted((KUBERNETES / "overlays").glob("*/kustomization.yaml"))
+}
 ALL = ("gpu", "keys", "gateway", "mtls", "keda", "monitoring", "models")
 SETS = [
-    *(() if name == "cpu" else (name,) for name in OVERLAYS),
+    *OVERLAYS,
     (*ALL, "models-image"),
     (*ALL, "models-init"),
 ]
@@ -51,9 +56,8 @@ def output(*command: str, given: str = "") -> str:
 @cache
 def kustomized(components: tuple[str, ...]) -> str:
     """What an overlay of ours makes, or, of several components, one that names them in this order."""
-    overlay = KUBERNETES / "overlays" / ("+".join(components) or "cpu")
-    if overlay.is_dir():
-        return output("kubectl", "kustomize", str(overlay))
+    if components in OVERLAYS:
+        return output("kubectl", "kustomize", str(OVERLAYS[components]))
     with TemporaryDirectory() as made:
         ours = os.path.relpath(KUBERNETES, Path(made).resolve())
         kustomization = {
@@ -83,6 +87,12 @@ def in_order(value: Any) -> Any:
 @each_set
 def test_the_chart_makes_what_kustomize_makes(components: tuple[str, ...]) -> None:
     assert in_order(charted(components=components)) == in_order(by_name(kustomized(components)))
+
+
+def test_whoever_scales_by_metrics_lets_prometheus_read_them() -> None:
+    (components,) = (components for components in OVERLAYS if "keda" in components)
+
+    assert "monitoring" in components
 
 
 @needs("helm")

@@ -4,6 +4,7 @@ KubeRay's definition is in the folder that BABELSERVE_CRDS names, as for `test_k
 """
 
 import os
+import re
 import shlex
 from typing import Any
 
@@ -14,7 +15,8 @@ from server.bulk.command import build_parser
 from server.settings.command_line import read_settings
 from tests.deploy.test_kubernetes import KUBERNETES, closed, definitions
 
-JOB = yaml.safe_load((KUBERNETES / "rayjob.yaml").read_text(encoding="utf-8"))
+TEXT = (KUBERNETES / "rayjob.yaml").read_text(encoding="utf-8")
+JOB = yaml.safe_load(TEXT)
 HEAD, WORKERS = JOB["spec"]["rayClusterSpec"]["headGroupSpec"], JOB["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]
 
 
@@ -33,6 +35,13 @@ def test_its_command_is_one_that_is_there_with_a_worker_for_each_pod_and_a_lane_
     assert program == "babelserve-bulk"
     assert options.ray_workers == WORKERS["replicas"] == WORKERS["minReplicas"] == WORKERS["maxReplicas"]
     assert settings.lanes == int(container["resources"]["limits"]["cpu"])
+
+
+def test_it_says_what_its_image_needs() -> None:
+    says = " ".join(line.removeprefix("#").strip() for line in TEXT.splitlines() if line.startswith("#"))
+
+    assert re.findall(r"`([^`]+)`", says) == ["babelserve[cpu,ray]", "ray[default]", "s3fs"]
+    assert "s3://" in JOB["spec"]["entrypoint"]
 
 
 def test_its_pods_may_do_no_more_than_the_servers() -> None:

@@ -70,7 +70,7 @@ def test_every_alert_is_there_with_its_condition() -> None:
     assert names
     assert re.findall(r"^## (Babelserve\w+)$", page, re.MULTILINE) == names
     assert '`page`, after 1m: `{{ or $labels.instance "every server" }} cannot be scraped`' in page
-    assert '```promql\nup{job="babelserve"} == 0 or absent(up{job="babelserve"})\n```' in page
+    assert '```promql\nup{job=~"babelserve(-gateway)?"} == 0 or absent(up{job="babelserve"})\n```' in page
 
 
 def test_every_recorded_ratio_is_there() -> None:

@@ -12,6 +12,7 @@ from server.documents.documents import MAX_FILE_BYTES, DocumentNotFound, Documen
 from server.documents.formats import UnknownFormat
 from server.documents.job import DocumentFailed, Job, State
 from server.errors import Code, InvalidRequest, Overloaded
+from server.fronts.in_process import InProcess
 from tests.server.documents.conftest import CALLER, OPTIONS, Translated
 from tests.server.echo_engine import EchoEngine
 from tests.server.models.administered import until
@@ -85,6 +86,21 @@ async def test_a_caller_that_leaves_while_its_file_is_stored_leaves_nothing(docu
 
     assert job.source.closed
     assert not kept
+
+
+async def test_no_more_processes_run_than_a_containers_quota_has_cores(
+    backend: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.documents.documents.usable_cores", lambda: 1)
+    documents, before, most = Documents(backend), children(), 0
+
+    ending = asyncio.gather(*(ended(documents) for _ in range(3)))
+    while not ending.done():
+        most = max(most, len(children() - before))
+        await asyncio.sleep(0.002)
+    await documents.close()
+
+    assert most == 1
 
 
 async def test_a_forgotten_document_leaves_no_process(documents: Documents) -> None:

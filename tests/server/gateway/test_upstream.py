@@ -7,14 +7,18 @@ from typing import Any
 import grpc
 import pytest
 import pytest_asyncio
+import yaml
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 
 from server.access.access import Access
 from server.gateway import upstream
 from server.telemetry.metrics import Metrics
+from server.web.serving import _KEEP_ALIVE_SECONDS
 from tests.certificates import authority
 from tests.server.echo_engine import EchoEngine
 from tests.server.gateway.conftest import Behind, OpenGateway, until
+
+_GATEWAY = Path(__file__).parents[3] / "deploy" / "kubernetes" / "components" / "gateway" / "gateway.yaml"
 
 
 async def test_health_follows_the_server(behind: Behind) -> None:
@@ -25,6 +29,17 @@ async def test_health_follows_the_server(behind: Behind) -> None:
     behind.health.set_serving(True)
     await until(lambda: behind.upstream.is_serving)
     assert not behind.upstream.asks_for_key
+
+
+async def test_the_shipped_probe_asks_the_event_loop_and_needs_no_server(behind: Behind) -> None:
+    shipped = next(yaml.safe_load_all(_GATEWAY.read_text(encoding="utf-8")))["spec"]["template"]["spec"]
+    probe = shipped["containers"][0]["livenessProbe"]
+    behind.health.set_serving(False)
+    await until(lambda: not behind.upstream.is_serving)
+
+    assert probe["httpGet"]["port"] == "http"  # metrics are answered by another thread
+    assert (await behind.call("GET", probe["httpGet"]["path"])).status == 200
+    assert probe["periodSeconds"] * probe["failureThreshold"] > _KEEP_ALIVE_SECONDS  # idle connections may take all
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from server.text.splitter import MAX_TEXT_BYTES
 from tests.server.rpc.parts import SECONDS, Open, answer, started
 
 REQUEST = pb.TranslateRequest(contents=["A dog runs."], target_language_code="de")
+_GUIDES = ("docs/guides/secure.md", "deploy/README.md", "SECURITY.md")
 LIST_SERVICES = ServerReflectionRequest(list_services="")
 
 
@@ -71,6 +72,20 @@ async def services_at(port: int) -> set[str]:
 )
 def test_an_address_of_ipv6_is_in_brackets(host: str, expected: str) -> None:
     assert address(host, 1) == expected
+
+
+def test_guides_say_how_long_a_client_keeps_to_the_servers_that_it_knows() -> None:
+    options = dict(server.rpc.servers._OPTIONS)
+    age, grace = (options[f"grpc.max_connection_{name}_ms"] // 60_000 for name in ("age", "age_grace"))
+    root = Path(__file__).parents[3]
+    said = {name: " ".join((root / name).read_text(encoding="utf-8").split()) for name in _GUIDES}
+
+    assert age <= 5  # for so long a replica that has come because of load gets few calls
+    assert f"takes calls for {age} minutes at most" in said["docs/guides/secure.md"]
+    assert (
+        f"ends each after {age} minutes, and calls that run on it have {grace} minutes more" in said["deploy/README.md"]
+    )
+    assert f"the connection ends, after {age + grace} minutes at most" in said["SECURITY.md"]
 
 
 @pytest.mark.parametrize("reflection", [False, True])
