@@ -7,20 +7,17 @@ import asyncio
 import codecs
 import contextlib
 import json
-import re
 import zlib
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
-from starlette.formparsers import MultiPartException
 from starlette.requests import Request
-from starlette.types import Message, Receive, Scope
+from starlette.types import Receive, Scope
 
 from server.errors import InvalidRequest, Overloaded
 from server.fronts.front import BodyTooLong, BodyTooSlow
 from server.translation.long_messages import LIGHT_BYTES, LongMessages
+from server.web.parts import MAX_FIELDS, read_parts
 
 MAX_BODY_BYTES = 8 << 20  # twice a message of gRPC, because JSON escapes
 _MAX_UNREAD_BYTES = 64 << 20  # of all bodies that are being read. Half, and eight long bodies at once fill it. Twice,
@@ -34,21 +31,11 @@ _UNPACKED_BYTES = 256 << 10  # that are unpacked before they count. Half, and th
 # Twice, and bodies that are refused take twice as much of the lanes' cores before that.
 _LINGER_SECONDS = 2.0  # for which the rest of a refused body is thrown away. Half, and slow callers, who read when they
 # have sent all, see their connection break, not why. Twice, and refused ones keep their places for longer.
-_MAX_FIELDS = 4096  # of a form: 1024 texts and what belongs to them
 _MAX_VALUES = 20_000  # of JSON. Half, and a glossary of 1000 terms with all forms is refused. Twice, and reading
 # our own messages keeps the event loop for 0.1 s.
+_MAX_QUOTES = 4 * (_MAX_VALUES + 1)  # a value of an object has a name, too
 
 _FORM = "multipart/form-data"
-# Starlette takes any codec of Python. That of Punycode takes 6 s for 400 KB, and four times as long for twice as much.
-_OTHER_CHARSET = re.compile(r"charset(?!=\"?(?:utf-?8|us-ascii|iso-8859-1)(?![\w-]))", re.IGNORECASE)
-_JSON_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # or one that never ends
-
-
-class File(NamedTuple):
-    """A file in a form of parts: its name, which may be empty, and its content."""
-
-    name: str
-    content: bytes
 
 
 class Bodies:
@@ -190,7 +177,12 @@ def read_json(body: bytes) -> Any:
 def _num_values(body: bytes) -> int:
     """Returns how many values JSON has, at most; those of 8 MiB of empty lists would take 200 MiB."""
     num_values = _count(body)
-    return num_values if num_values <= _MAX_VALUES else _count(_JSON_STRING.sub(b"", body))
+    if num_values <= _MAX_VALUES:
+        return num_values
+    parts = body.replace(rb"\\", b"").replace(rb"\"", b"").split(b'"', _MAX_QUOTES)
+    if len(parts) > _MAX_QUOTES:
+        return _MAX_VALUES + 1
+    return sum(map(_count, parts[::2]))  # every other part stands in a string
 
 
 def _count(body: bytes) -> int:
@@ -208,7 +200,7 @@ async def read_fields(request: Request, body: bytes) -> dict[str, list[Any]]:
     kind = _kind(request)
     fields = _pairs(request.scope["query_string"])
     if kind == _FORM:
-        return fields | await _multipart(request, body)
+        return fields | await read_parts(request, body, MAX_BODY_BYTES)
     if (kind == "application/json" and body) or body.lstrip()[:1] == b"{":  # some clients send the type without a body
         value = read_json(body)
         if not isinstance(value, dict):
@@ -228,8 +220,8 @@ def _kind(request: Request) -> str:
 
 def _pairs(encoded: bytes) -> dict[str, list[Any]]:
     """Returns the fields of a query or a form."""
-    if encoded.count(b"&") >= _MAX_FIELDS:
-        raise InvalidRequest("body", f"must have at most {_MAX_FIELDS} fields")
+    if encoded.count(b"&") >= MAX_FIELDS:
+        raise InvalidRequest("body", f"must have at most {MAX_FIELDS} fields")
     fields: dict[str, list[Any]] = {}
     try:
         for pair in filter(None, encoded.split(b"&")):
@@ -254,28 +246,3 @@ def _unquoted(word: bytes) -> str:
                 raise InvalidRequest("body", 'must have "%" only before two hexadecimal digits') from None
             word = unquote_to_bytes(word)
     return word.decode()
-
-
-async def _multipart(request: Request, body: bytes) -> dict[str, list[Any]]:
-    """Returns the fields of a form of parts. A file is a `File`."""
-    if _OTHER_CHARSET.search(request.headers["content-type"]):
-        raise InvalidRequest("body", "must be a form in UTF-8 or ISO-8859-1")
-
-    async def whole() -> Message:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    again = Request(request.scope, whole)
-    try:
-        form = await again.form(max_files=16, max_fields=_MAX_FIELDS, max_part_size=MAX_BODY_BYTES)
-    except (MultiPartException, HTTPException):  # the latter within an application of Starlette
-        raise InvalidRequest(
-            "body", f"must be a form of parts, each field with at most {MAX_BODY_BYTES} bytes"
-        ) from None
-    fields: dict[str, list[File | str]] = {}
-    for name, value in form.multi_items():
-        if isinstance(value, UploadFile):
-            fields.setdefault(name, []).append(File(value.filename or "", await value.read()))
-        else:
-            fields.setdefault(name, []).append(value)
-    await form.close()
-    return fields

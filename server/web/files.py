@@ -12,8 +12,8 @@ from server.documents.documents import MAX_FILE_BYTES
 from server.documents.formats import FORMATS
 from server.documents.job import Job
 from server.errors import InvalidRequest
-from server.web.bodies import File
 from server.web.exchange import CHUNK_BYTES, SEND_SECONDS, send_pieces
+from server.web.parts import File
 
 _MIB = 1 << 20
 MAX_UPLOAD_BYTES = MAX_FILE_BYTES + _MIB  # with the other fields of the form

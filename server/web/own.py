@@ -10,6 +10,7 @@ from starlette.types import Receive, Scope, Send
 from babelserve.v1 import translation_pb2 as pb
 from server.errors import InvalidRequest, NotServing, TranslationError
 from server.fronts.own import FRONT, error_event, read_message, write_message
+from server.translation.long_messages import LIGHT_BYTES
 from server.translation.rules import shown
 from server.web.bodies import read_json
 from server.web.exchange import SEND_SECONDS, SHUTTING_DOWN, Exchange, Site
@@ -85,7 +86,7 @@ class OwnApi:
     async def translate(self, exchange: Exchange) -> Response:
         """Answers a `TranslateRequest`."""
         message = read_message(pb.TranslateRequest, read_json(exchange.body))
-        return _response(await self._backend.translate(message, exchange.caller))
+        return await _response(await self._backend.translate(message, exchange.caller))
 
     async def translate_stream(self, exchange: Exchange) -> Response:
         """Answers a `TranslateRequest` with an event for each `TranslateStreamResponse`, then with `end` or `error`.
@@ -115,21 +116,24 @@ class OwnApi:
     async def score(self, exchange: Exchange) -> Response:
         """Answers a `ScoreRequest`."""
         message = read_message(pb.ScoreRequest, read_json(exchange.body))
-        return _response(await self._backend.score(message, exchange.caller))
+        return await _response(await self._backend.score(message, exchange.caller))
 
     async def detect_languages(self, exchange: Exchange) -> Response:
         """Answers a `DetectLanguagesRequest`."""
         message = read_message(pb.DetectLanguagesRequest, read_json(exchange.body))
-        return _response(await self._backend.detect_languages(message, exchange.caller))
+        return await _response(await self._backend.detect_languages(message, exchange.caller))
 
     async def list_models(self, exchange: Exchange) -> Response:
         """Answers with a `ListModelsResponse`."""
-        return _response(await self._backend.list_models(exchange.caller))
+        return await _response(await self._backend.list_models(exchange.caller))
 
     async def list_glossaries(self, exchange: Exchange) -> Response:
         """Answers with a `ListGlossariesResponse`."""
-        return _response(await self._backend.list_glossaries(exchange.caller))
+        return await _response(await self._backend.list_glossaries(exchange.caller))
 
 
-def _response(message: Message) -> Response:
-    return Response(write_message(message), media_type="application/json")
+async def _response(message: Message) -> Response:
+    """Returns a message as JSON. To write it takes ten times as long as to read it, so a thread writes a long one."""
+    is_long = message.ByteSize() > LIGHT_BYTES
+    content = await asyncio.to_thread(write_message, message) if is_long else write_message(message)
+    return Response(content, media_type="application/json")

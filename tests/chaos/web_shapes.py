@@ -157,6 +157,8 @@ def _forms() -> Iterator[tuple[str, str, bytes]]:
     yield "bytes", _FORM, b"q=%ff%fe&source=%00"
     yield "100,000 parts", _PARTS, _PART % (b"q", b"a") * 100_000
     yield "no closing boundary", _PARTS, (_PART % (b"q", b"a"))[:-2] + b"a" * 100_000
+    yield "blanks behind a boundary", _PARTS, _PART % (b"q", b"a") + b"--b" + b" " * 1_000_000
+    yield "false boundaries", _PARTS, _PART % (b"q", b"a") + b"--bc\r\n" * 100_000
     yield "no boundary", "content-type: multipart/form-data\r\n", b"a" * 1000
     yield "a long boundary", f"content-type: multipart/form-data; boundary={'b' * 5000}\r\n", b"--b"
     yield "boundaries only", _PARTS, b"--b\r\n" * 100_000

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from server.errors import InvalidRequest, Overloaded
 from server.fronts.front import BodyTooLong, BodyTooSlow
 from server.translation.long_messages import LongMessages
-from server.web.bodies import _UNPACKED_BYTES, MAX_BODY_BYTES, Bodies, File, read_fields, read_json, read_query
+from server.web.bodies import _UNPACKED_BYTES, MAX_BODY_BYTES, Bodies, read_fields, read_json, read_query
 from tests.server.web.client import head, read_answer
 from tests.server.web.conftest import Connect, Site
 
@@ -262,23 +262,3 @@ def test_a_query_may_have_many_values() -> None:
     assert read_query({"query_string": b"to=de&to=fr&x="}) == {"to": ["de", "fr"], "x": [""]}
     with pytest.raises(InvalidRequest):
         read_query({"query_string": b"x=%FF"})
-
-
-@pytest.mark.parametrize("charset", ["utf-8", "UTF8", '"utf-8"', "iso-8859-1", "us-ascii"])
-async def test_a_form_may_say_its_charset(charset: str) -> None:
-    assert (await read_fields(coming(content_type=f"multipart/form-data; boundary=x; charset={charset}"), PARTS))["q"]
-
-
-@pytest.mark.parametrize("parameter", ["charset=punycode", "Charset=idna", "charset=undefined", "charset*=utf-8''idna"])
-async def test_a_form_in_another_charset_is_refused(parameter: str) -> None:
-    slow = PARTS.replace(b"a b", b"b-" + b"a" * 1_000_000)
-
-    with pytest.raises(InvalidRequest, match="body: must be a form in UTF-8 or ISO-8859-1"):
-        await read_fields(coming(content_type=f"multipart/form-data; boundary=x; {parameter}"), slow)
-
-
-async def test_a_file_of_a_form_has_its_name_and_its_content() -> None:
-    head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
-    fields = await read_fields(coming(content_type="multipart/form-data; boundary=x"), head + b"\x00\r\n--x--\r\n")
-
-    assert fields == {"file": [File("a.txt", b"\x00")]}

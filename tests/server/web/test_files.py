@@ -11,9 +11,9 @@ from server.documents.job import Job, State
 from server.errors import InvalidRequest
 from server.fronts.backend import Caller
 from server.web import files
-from server.web.bodies import File
 from server.web.exchange import CHUNK_BYTES
 from server.web.files import FileResponse, read_file
+from server.web.parts import File
 
 
 def test_a_file_has_a_name_and_a_content() -> None:
