@@ -9,6 +9,7 @@ import functools
 import hashlib
 import time
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -81,6 +82,7 @@ class KeptGlossaries:
 
     def __init__(self) -> None:
         self._kept: dict[str, dict[str, KeptGlossary]] = {}
+        self._num_bytes: Counter[str] = Counter()  # of each tenant's glossaries
         self._thread: ThreadPoolExecutor | None = None
 
     async def put(
@@ -115,8 +117,10 @@ class KeptGlossaries:
             revision=old.revision + 1 if old else 1,
             dictionaries=compiled,
         )
-        self._check_room(tenant, kept)
+        more = kept.num_bytes - (old.num_bytes if old else 0)
+        self._check_room(tenant, more, is_new=old is None)
         self._kept.setdefault(tenant, {})[chosen] = kept
+        self._num_bytes[tenant] += more
         return kept
 
     def get(self, tenant: str, identity: str) -> KeptGlossary:
@@ -132,10 +136,10 @@ class KeptGlossaries:
 
     def delete(self, tenant: str, identity: str) -> None:
         """Forgets a glossary. Raises GlossaryNotFound."""
-        self.get(tenant, identity)
+        self._num_bytes[tenant] -= self.get(tenant, identity).num_bytes
         del self._kept[tenant][identity]
         if not self._kept[tenant]:
-            del self._kept[tenant]
+            del self._kept[tenant], self._num_bytes[tenant]
 
     def named(self, tenant: str, name: str) -> NamedGlossary | None:
         """Returns the dictionary that a request of a tenant names; None if there is none of that name."""
@@ -154,15 +158,13 @@ class KeptGlossaries:
             )
         return old
 
-    def _check_room(self, tenant: str, new: KeptGlossary) -> None:
-        own = {each.identity: each for each in self.all_of(tenant)} | {new.identity: new}
-        if len(own) > MAX_GLOSSARIES:
+    def _check_room(self, tenant: str, more: int, *, is_new: bool) -> None:
+        """Raises PreconditionFailed if there is no room for a new glossary, or for so many bytes more."""
+        if is_new and len(self._kept.get(tenant, ())) >= MAX_GLOSSARIES:
             raise PreconditionFailed(f"a tenant must have at most {MAX_GLOSSARIES} glossaries; it has as many already")
-        num_bytes = sum(each.num_bytes for each in own.values())
-        if num_bytes > TENANT_BYTES:
+        if self._num_bytes[tenant] + more > TENANT_BYTES:
             raise PreconditionFailed(f"a tenant's glossaries must take at most {TENANT_BYTES >> 20} MiB")
-        others = sum(each.num_bytes for name in self._kept if name != tenant for each in self.all_of(name))
-        if num_bytes + others > ALL_BYTES:
+        if self._num_bytes.total() + more > ALL_BYTES:
             raise PreconditionFailed(f"the glossaries of all callers must take at most {ALL_BYTES >> 20} MiB")
 
 

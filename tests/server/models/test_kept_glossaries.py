@@ -11,7 +11,7 @@ import pytest
 from server.errors import GlossaryNotFound, InvalidRequest, PreconditionFailed
 from server.models import kept_glossaries
 from server.models.glossaries import Glossaries
-from server.models.kept_glossaries import MAX_GLOSSARIES, GivenDictionary, KeptGlossaries
+from server.models.kept_glossaries import MAX_GLOSSARIES, GivenDictionary, KeptGlossaries, KeptGlossary
 from server.text.glossary import Glossary
 
 Terms = Sequence[tuple[str, str]]
@@ -133,6 +133,25 @@ async def test_room_is_limited_for_each_and_for_all(kept: KeptGlossaries, monkey
     await kept.put("a", "Again", [given()], identity=own[0].identity)
     kept.delete("a", own[1].identity)
     await kept.put("b", "Dogs", [given()])
+
+
+async def test_the_room_for_one_is_known_without_a_look_at_others(
+    kept: KeptGlossaries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for tenant in ("a", "b"):
+        for _ in range(10):
+            last = await kept.put(tenant, "Dogs", [given()])
+    seen: list[str] = []
+
+    def num_bytes(own: KeptGlossary) -> int:
+        seen.append(own.identity)
+        return 1
+
+    monkeypatch.setattr(KeptGlossary, "num_bytes", property(num_bytes))
+
+    await kept.put("b", "Cats", [given()], identity=last.identity)
+
+    assert {*seen} == {last.identity}
 
 
 async def test_a_tenant_may_have_so_many(kept: KeptGlossaries) -> None:
