@@ -2,7 +2,10 @@
 
 from babelserve.v1 import glossary_store_pb2 as pb
 from server.access.tenants import caller
+from server.errors import InvalidRequest
 from server.models.kept_glossaries import GivenDictionary, KeptGlossaries, KeptGlossary
+
+_MAX_DICTIONARIES = 1000  # of a glossary; each has at least one term
 
 
 class GlossaryStore:
@@ -18,11 +21,13 @@ class GlossaryStore:
     async def put(self, message: pb.PutKeptGlossaryRequest, _: float | None = None) -> pb.KeptGlossary:
         """Keeps a glossary. Raises TranslationError; see `KeptGlossaries.put`."""
         given = message.glossary
+        if (number := len(given.dictionaries)) > _MAX_DICTIONARIES:
+            raise InvalidRequest("glossary.dictionaries", f"must be at most {_MAX_DICTIONARIES}, not {number}")
         dictionaries = [
             GivenDictionary(
                 each.source_language_code,
                 each.target_language_code,
-                [(term.source, term.target) for term in each.terms],
+                ((term.source, term.target) for term in each.terms),
             )
             for each in given.dictionaries
         ]

@@ -10,7 +10,7 @@ import hashlib
 import time
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -25,7 +25,6 @@ MAX_GLOSSARIES = 1000  # of a tenant, as DeepL has it; half, and a script that m
 # a quarter of 1 GiB.
 TENANT_BYTES, ALL_BYTES = 32 << 20, 128 << 20
 _MAX_TITLE_CHARACTERS = 1024
-_MAX_DICTIONARIES = 1000  # of a glossary; each has at least one term
 _TERM_BYTES = 250  # of a term, beside its characters and words
 
 
@@ -46,11 +45,11 @@ class Dictionary:
 
 @dataclass(frozen=True, slots=True)
 class GivenDictionary:
-    """A dictionary as a caller gives it: codes and terms, unchecked, sources maybe twice."""
+    """A dictionary as a caller gives it: codes and terms, unchecked, sources maybe twice. Terms are read once."""
 
     source: str
     target: str
-    terms: Sequence[tuple[str, str]]
+    terms: Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,8 +174,6 @@ def _check_title(title: str) -> None:
 
 
 def _compile_all(identity: str, given: Sequence[GivenDictionary]) -> tuple[Dictionary, ...]:
-    if len(given) > _MAX_DICTIONARIES:
-        raise InvalidRequest("glossary.dictionaries", f"must be at most {_MAX_DICTIONARIES}, not {len(given)}")
     compiled: list[Dictionary] = []
     first_of: dict[str, int] = {}
     num_bytes = 0
@@ -194,8 +191,6 @@ def _compile(field: str, identity: str, given: GivenDictionary, room: int) -> Di
     source, target = (_code(f"{field}.{name}_language_code", getattr(given, name)) for name in ("source", "target"))
     if source == target:
         raise InvalidRequest(f"{field}.target_language_code", "must be another language than the source")
-    if not given.terms:
-        raise InvalidRequest(f"{field}.terms", "must be at least 1, not 0")
     terms: dict[str, str] = {}
     first_of: dict[str, int] = {}
     table = TermTable()
@@ -214,6 +209,8 @@ def _compile(field: str, identity: str, given: GivenDictionary, room: int) -> Di
         terms[own] = other
         table.add(Term((own,), (other,)))
         digest.update(f"\n{own}\t{other}".encode())
+    if not terms:
+        raise InvalidRequest(f"{field}.terms", "must be at least 1, not 0")
     name = f"{identity}.{source}-{target}"
     compiled = NamedGlossary(name, source, target, digest.hexdigest()[:12], table)
     return Dictionary(terms, compiled, num_bytes)

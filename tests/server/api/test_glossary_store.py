@@ -1,11 +1,16 @@
 """Glossaries of callers, in messages."""
 
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from babelserve.v1 import glossary_store_pb2 as pb
 from server.access.tenants import Tenant
 from server.api.glossary_store import GlossaryStore
-from server.errors import GlossaryNotFound, PreconditionFailed
+from server.errors import GlossaryNotFound, InvalidRequest, PreconditionFailed
 from server.models.kept_glossaries import KeptGlossaries
 from server.telemetry.log import begin_request
 from server.translation.calls import let_in
@@ -35,6 +40,29 @@ async def test_a_glossary_is_kept_and_told(store: GlossaryStore) -> None:
     assert list((await store.list(pb.ListKeptGlossariesRequest())).glossaries) == [kept]
     found = await store.get(pb.GetKeptGlossaryRequest(id=kept.id))
     assert found.dictionaries[0].terms == DOGS.terms
+
+
+async def test_terms_are_read_on_another_thread(store: GlossaryStore) -> None:
+    threads: list[threading.Thread] = []
+
+    def terms() -> Iterator[pb.DictionaryTerm]:
+        threads.append(threading.current_thread())
+        yield DOGS.terms[0]
+
+    dictionary = SimpleNamespace(source_language_code="en", target_language_code="de", terms=terms())
+    message: Any = SimpleNamespace(glossary=SimpleNamespace(id="", title="Dogs", revision=0, dictionaries=[dictionary]))
+
+    await store.put(message)
+
+    assert len(threads) == 1
+    assert threading.current_thread() not in threads
+
+
+async def test_a_glossary_has_so_many_dictionaries(store: GlossaryStore) -> None:
+    glossary = pb.KeptGlossary(title="Dogs", dictionaries=[DOGS] * 1001)
+
+    with pytest.raises(InvalidRequest, match="dictionaries: must be at most 1000, not 1001"):
+        await store.put(pb.PutKeptGlossaryRequest(glossary=glossary))
 
 
 async def test_a_glossary_is_changed_if_nobody_else_has_changed_it(store: GlossaryStore) -> None:
