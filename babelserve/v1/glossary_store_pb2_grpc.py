@@ -79,7 +79,7 @@ class GlossaryStoreServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetKeptGlossary(self, request, context):
-        """Returns a glossary with its terms.
+        """Returns a glossary, with its terms unless the request wants none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

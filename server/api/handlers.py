@@ -44,7 +44,7 @@ class Api:
     def __init__(self, translator: Translator) -> None:
         self._translator = translator
         self._listed: tuple[object, pb.ListModelsResponse] | None = None  # the manifests, and what was told of them
-        self.glossary_store = GlossaryStore(translator.glossaries.kept)
+        self.glossary_store = GlossaryStore(translator.glossaries.kept, translator.memory)
 
     def check_open(self, seconds: float | None) -> None:
         """Raises Overloaded if a request would be refused whatever it asks for, so that it need not be read."""
