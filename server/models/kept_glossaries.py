@@ -25,6 +25,7 @@ MAX_GLOSSARIES = 1000  # of a tenant, as DeepL has it; half, and a script that m
 # a quarter of 1 GiB.
 TENANT_BYTES, ALL_BYTES = 32 << 20, 128 << 20
 _MAX_TITLE_CHARACTERS = 1024
+_DICTIONARY_BYTES = 1 << 10  # of a dictionary, beside its terms
 _TERM_BYTES = 250  # of a term, beside its characters and words
 
 
@@ -195,7 +196,7 @@ def _compile(field: str, identity: str, given: GivenDictionary, room: int) -> Di
     first_of: dict[str, int] = {}
     table = TermTable()
     digest = hashlib.sha256(f"{source}\n{target}".encode())
-    num_bytes = 0
+    num_bytes = _DICTIONARY_BYTES
     for index, pair in enumerate(given.terms):
         for name, form in zip(("source", "target"), pair, strict=True):
             if fault := phrase_fault(form):
