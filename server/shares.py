@@ -11,11 +11,10 @@ Name = TypeVar("Name", bound=Hashable)
 
 @dataclass(slots=True)
 class _Claim:
-    """What a name holds, and the instant of its last request."""
+    """What a name holds, and the weight of its share."""
 
-    weight: float
+    weight: float = 0.0
     held: int = 0
-    asked: float = -math.inf
 
 
 class Shares(Generic[Name]):
@@ -28,21 +27,21 @@ class Shares(Generic[Name]):
     def __init__(self, active_seconds: float, clock: Callable[[], float]) -> None:
         self._active_seconds = active_seconds
         self._clock = clock
-        # The name that has asked last is at the end. Behind it may be names that asked long ago, but hold something.
-        self._claims: OrderedDict[Name, _Claim] = OrderedDict()
+        self._claims: dict[Name, _Claim] = {}  # of names that hold something or are in `_asked`
+        self._asked: OrderedDict[Name, float] = OrderedDict()  # instants of last requests, the oldest first
+        self._weight = 0.0  # of all claims: they may be thousands, and are added up for no request
 
     def ask(self, name: Name, weight: float) -> None:
         """Notes a request of a name whose share has this weight, over 0."""
-        now = self._claim(name, weight).asked = self._clock()
-        self._claims.move_to_end(name)
-        while next(iter(self._claims.values())).asked < now - self._active_seconds:
-            oldest, claim = self._claims.popitem(last=False)
-            if claim.held > 0:  # in front it would keep those behind it
-                self._claims[oldest] = claim
+        self._claim(name, weight)
+        self._asked[name] = self._clock()
+        self._asked.move_to_end(name)
+        self._forget()
 
     def hold(self, name: Name, weight: float, amount: int) -> None:
         """Notes that a name holds more by this amount, or less. It keeps its share until it holds nothing."""
         self._claim(name, weight).held += amount
+        self._drop_unless_active(name)
 
     def held(self, name: Name) -> int:
         """Returns what a name holds."""
@@ -50,19 +49,30 @@ class Shares(Generic[Name]):
 
     def weights(self) -> dict[Name, float]:
         """Returns the weight of each active name."""
-        return {name: claim.weight for name, claim in self._claims.items() if self._is_active(claim)}
+        self._forget()
+        return {name: claim.weight for name, claim in self._claims.items()}
 
     def share(self, name: Name, weight: float) -> float:
         """Returns the share, over 0 to 1, of a name with this weight; 1 if no other name is active."""
-        return weight / (weight + sum(each for other, each in self.weights().items() if other != name))
+        self._forget()
+        own = self._claims[name].weight if name in self._claims else 0.0
+        return weight / (weight + self._weight - own)
 
     def _claim(self, name: Name, weight: float) -> _Claim:
-        claim = self._claims.setdefault(name, _Claim(weight))
+        claim = self._claims.setdefault(name, _Claim())
+        self._weight += weight - claim.weight
         claim.weight = weight
         return claim
 
-    def _is_active(self, claim: _Claim) -> bool:
-        return claim.held > 0 or claim.asked >= self._clock() - self._active_seconds
+    def _forget(self) -> None:
+        """Forgets requests that are too old to count."""
+        oldest = self._clock() - self._active_seconds
+        while self._asked and next(iter(self._asked.values())) < oldest:
+            self._drop_unless_active(self._asked.popitem(last=False)[0])
+
+    def _drop_unless_active(self, name: Name) -> None:
+        if name not in self._asked and not self._claims[name].held:
+            self._weight -= self._claims.pop(name).weight
 
 
 def fair_level(capacity: float, demands: Iterable[tuple[float, float]]) -> float:

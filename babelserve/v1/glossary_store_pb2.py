@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"babelserve/v1/glossary_store.proto\x12\rbabelserve.v1\"G\n\x16PutKeptGlossaryRequest\x12-\n\x08glossary\x18\x01 \x01(\x0b\x32\x1b.babelserve.v1.KeptGlossary\"\x84\x01\n\x0cKeptGlossary\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x16\n\x0e\x63reate_time_ms\x18\x03 \x01(\x03\x12\x10\n\x08revision\x18\x04 \x01(\x04\x12/\n\x0c\x64ictionaries\x18\x05 \x03(\x0b\x32\x19.babelserve.v1.Dictionary\"\xa0\x01\n\nDictionary\x12\x1c\n\x14source_language_code\x18\x01 \x01(\t\x12\x1c\n\x14target_language_code\x18\x02 \x01(\t\x12,\n\x05terms\x18\x03 \x03(\x0b\x32\x1d.babelserve.v1.DictionaryTerm\x12\x11\n\tnum_terms\x18\x04 \x01(\r\x12\x15\n\rglossary_name\x18\x05 \x01(\t\"0\n\x0e\x44ictionaryTerm\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x0e\n\x06target\x18\x02 \x01(\t\"$\n\x16GetKeptGlossaryRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x1b\n\x19ListKeptGlossariesRequest\"M\n\x1aListKeptGlossariesResponse\x12/\n\nglossaries\x18\x01 \x03(\x0b\x32\x1b.babelserve.v1.KeptGlossary\"\'\n\x19\x44\x65leteKeptGlossaryRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x1c\n\x1a\x44\x65leteKeptGlossaryResponse2\x93\x03\n\rGlossaryStore\x12U\n\x0fPutKeptGlossary\x12%.babelserve.v1.PutKeptGlossaryRequest\x1a\x1b.babelserve.v1.KeptGlossary\x12U\n\x0fGetKeptGlossary\x12%.babelserve.v1.GetKeptGlossaryRequest\x1a\x1b.babelserve.v1.KeptGlossary\x12i\n\x12ListKeptGlossaries\x12(.babelserve.v1.ListKeptGlossariesRequest\x1a).babelserve.v1.ListKeptGlossariesResponse\x12i\n\x12\x44\x65leteKeptGlossary\x12(.babelserve.v1.DeleteKeptGlossaryRequest\x1a).babelserve.v1.DeleteKeptGlossaryResponseB\x1eP\x01Z\x1a\x62\x61\x62\x65lserve/v1;babelservev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"babelserve/v1/glossary_store.proto\x12\rbabelserve.v1\"G\n\x16PutKeptGlossaryRequest\x12-\n\x08glossary\x18\x01 \x01(\x0b\x32\x1b.babelserve.v1.KeptGlossary\"\x84\x01\n\x0cKeptGlossary\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x16\n\x0e\x63reate_time_ms\x18\x03 \x01(\x03\x12\x10\n\x08revision\x18\x04 \x01(\x04\x12/\n\x0c\x64ictionaries\x18\x05 \x03(\x0b\x32\x19.babelserve.v1.Dictionary\"\xa0\x01\n\nDictionary\x12\x1c\n\x14source_language_code\x18\x01 \x01(\t\x12\x1c\n\x14target_language_code\x18\x02 \x01(\t\x12,\n\x05terms\x18\x03 \x03(\x0b\x32\x1d.babelserve.v1.DictionaryTerm\x12\x11\n\tnum_terms\x18\x04 \x01(\r\x12\x15\n\rglossary_name\x18\x05 \x01(\t\"0\n\x0e\x44ictionaryTerm\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x0e\n\x06target\x18\x02 \x01(\t\";\n\x16GetKeptGlossaryRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x15\n\rwithout_terms\x18\x02 \x01(\x08\"\x1b\n\x19ListKeptGlossariesRequest\"M\n\x1aListKeptGlossariesResponse\x12/\n\nglossaries\x18\x01 \x03(\x0b\x32\x1b.babelserve.v1.KeptGlossary\"\'\n\x19\x44\x65leteKeptGlossaryRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x1c\n\x1a\x44\x65leteKeptGlossaryResponse2\x93\x03\n\rGlossaryStore\x12U\n\x0fPutKeptGlossary\x12%.babelserve.v1.PutKeptGlossaryRequest\x1a\x1b.babelserve.v1.KeptGlossary\x12U\n\x0fGetKeptGlossary\x12%.babelserve.v1.GetKeptGlossaryRequest\x1a\x1b.babelserve.v1.KeptGlossary\x12i\n\x12ListKeptGlossaries\x12(.babelserve.v1.ListKeptGlossariesRequest\x1a).babelserve.v1.ListKeptGlossariesResponse\x12i\n\x12\x44\x65leteKeptGlossary\x12(.babelserve.v1.DeleteKeptGlossaryRequest\x1a).babelserve.v1.DeleteKeptGlossaryResponseB\x1eP\x01Z\x1a\x62\x61\x62\x65lserve/v1;babelservev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,15 +41,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DICTIONARYTERM']._serialized_start=424
   _globals['_DICTIONARYTERM']._serialized_end=472
   _globals['_GETKEPTGLOSSARYREQUEST']._serialized_start=474
-  _globals['_GETKEPTGLOSSARYREQUEST']._serialized_end=510
-  _globals['_LISTKEPTGLOSSARIESREQUEST']._serialized_start=512
-  _globals['_LISTKEPTGLOSSARIESREQUEST']._serialized_end=539
-  _globals['_LISTKEPTGLOSSARIESRESPONSE']._serialized_start=541
-  _globals['_LISTKEPTGLOSSARIESRESPONSE']._serialized_end=618
-  _globals['_DELETEKEPTGLOSSARYREQUEST']._serialized_start=620
-  _globals['_DELETEKEPTGLOSSARYREQUEST']._serialized_end=659
-  _globals['_DELETEKEPTGLOSSARYRESPONSE']._serialized_start=661
-  _globals['_DELETEKEPTGLOSSARYRESPONSE']._serialized_end=689
-  _globals['_GLOSSARYSTORE']._serialized_start=692
-  _globals['_GLOSSARYSTORE']._serialized_end=1095
+  _globals['_GETKEPTGLOSSARYREQUEST']._serialized_end=533
+  _globals['_LISTKEPTGLOSSARIESREQUEST']._serialized_start=535
+  _globals['_LISTKEPTGLOSSARIESREQUEST']._serialized_end=562
+  _globals['_LISTKEPTGLOSSARIESRESPONSE']._serialized_start=564
+  _globals['_LISTKEPTGLOSSARIESRESPONSE']._serialized_end=641
+  _globals['_DELETEKEPTGLOSSARYREQUEST']._serialized_start=643
+  _globals['_DELETEKEPTGLOSSARYREQUEST']._serialized_end=682
+  _globals['_DELETEKEPTGLOSSARYRESPONSE']._serialized_start=684
+  _globals['_DELETEKEPTGLOSSARYRESPONSE']._serialized_end=712
+  _globals['_GLOSSARYSTORE']._serialized_start=715
+  _globals['_GLOSSARYSTORE']._serialized_end=1118
 # @@protoc_insertion_point(module_scope)

@@ -49,10 +49,12 @@ class DictionaryTerm(_message.Message):
     def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ...) -> None: ...
 
 class GetKeptGlossaryRequest(_message.Message):
-    __slots__ = ("id",)
+    __slots__ = ("id", "without_terms")
     ID_FIELD_NUMBER: _ClassVar[int]
+    WITHOUT_TERMS_FIELD_NUMBER: _ClassVar[int]
     id: str
-    def __init__(self, id: _Optional[str] = ...) -> None: ...
+    without_terms: bool
+    def __init__(self, id: _Optional[str] = ..., without_terms: _Optional[bool] = ...) -> None: ...
 
 class ListKeptGlossariesRequest(_message.Message):
     __slots__ = ()

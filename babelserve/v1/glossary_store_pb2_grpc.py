@@ -29,9 +29,10 @@ class GlossaryStoreStub:
     """Keeps glossaries of callers, so that requests need not send their terms. A glossary belongs to its caller's tenant; no
     other tenant sees it, and where nobody has to say who calls, all callers are one tenant. They are kept in memory: a
     restart forgets them. A tenant may have 1000, whose terms take at most 32 MiB, and all tenants together 128 MiB; a term
-    of one word takes about half a KiB. Methods answer with OK or one of: INVALID_ARGUMENT (field, limit and value named),
-    NOT_FOUND (no such glossary), FAILED_PRECONDITION (no room, or it has been changed meanwhile), UNAUTHENTICATED,
-    PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAVAILABLE, INTERNAL, as of TranslationService.
+    of one word takes about half a KiB, and a dictionary one KiB beside its terms. Methods answer with OK or one of:
+    INVALID_ARGUMENT (field, limit and value named), NOT_FOUND (no such glossary), FAILED_PRECONDITION (no room, or it has
+    been changed meanwhile), UNAUTHENTICATED, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAVAILABLE, INTERNAL, as of
+    TranslationService.
     """
 
     def __init__(self, channel):
@@ -66,9 +67,10 @@ class GlossaryStoreServicer:
     """Keeps glossaries of callers, so that requests need not send their terms. A glossary belongs to its caller's tenant; no
     other tenant sees it, and where nobody has to say who calls, all callers are one tenant. They are kept in memory: a
     restart forgets them. A tenant may have 1000, whose terms take at most 32 MiB, and all tenants together 128 MiB; a term
-    of one word takes about half a KiB. Methods answer with OK or one of: INVALID_ARGUMENT (field, limit and value named),
-    NOT_FOUND (no such glossary), FAILED_PRECONDITION (no room, or it has been changed meanwhile), UNAUTHENTICATED,
-    PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAVAILABLE, INTERNAL, as of TranslationService.
+    of one word takes about half a KiB, and a dictionary one KiB beside its terms. Methods answer with OK or one of:
+    INVALID_ARGUMENT (field, limit and value named), NOT_FOUND (no such glossary), FAILED_PRECONDITION (no room, or it has
+    been changed meanwhile), UNAUTHENTICATED, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAVAILABLE, INTERNAL, as of
+    TranslationService.
     """
 
     def PutKeptGlossary(self, request, context):
@@ -79,7 +81,7 @@ class GlossaryStoreServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetKeptGlossary(self, request, context):
-        """Returns a glossary with its terms.
+        """Returns a glossary, with its terms unless the request wants none.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -134,9 +136,10 @@ class GlossaryStore:
     """Keeps glossaries of callers, so that requests need not send their terms. A glossary belongs to its caller's tenant; no
     other tenant sees it, and where nobody has to say who calls, all callers are one tenant. They are kept in memory: a
     restart forgets them. A tenant may have 1000, whose terms take at most 32 MiB, and all tenants together 128 MiB; a term
-    of one word takes about half a KiB. Methods answer with OK or one of: INVALID_ARGUMENT (field, limit and value named),
-    NOT_FOUND (no such glossary), FAILED_PRECONDITION (no room, or it has been changed meanwhile), UNAUTHENTICATED,
-    PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAVAILABLE, INTERNAL, as of TranslationService.
+    of one word takes about half a KiB, and a dictionary one KiB beside its terms. Methods answer with OK or one of:
+    INVALID_ARGUMENT (field, limit and value named), NOT_FOUND (no such glossary), FAILED_PRECONDITION (no room, or it has
+    been changed meanwhile), UNAUTHENTICATED, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAVAILABLE, INTERNAL, as of
+    TranslationService.
     """
 
     @staticmethod

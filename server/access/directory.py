@@ -38,23 +38,22 @@ class Directory:
     def __init__(self, accounts: Sequence[Account], clock: Callable[[], float] = time.time) -> None:
         self.accounts = tuple(accounts)
         self._clock = clock
-        self._keys = [(key, each.tenant) for each in accounts for key in each.keys]
+        self._keys = {key.digest: (key, each.tenant) for each in accounts for key in each.keys}
         self._common_names = {name: each.tenant for each in accounts for name in each.common_names}
         self._uris = {uri: each.tenant for each in accounts for uri in each.uris}
 
     def of_key(self, key: str) -> Tenant:
         """Returns a key's tenant.
 
-        Every hash is compared, so that the time tells nothing: 0.2 us for each.
+        It is looked up by its hash. What the time of that tells of a hash helps nobody: it leads to no key.
 
         Raises:
             Unauthenticated: nobody has the key, or it has expired.
         """
-        digest = hash_key(key)
-        found = [(each, tenant) for each, tenant in self._keys if each.is_of(digest)]
-        if not found:
+        found = self._keys.get(hash_key(key))
+        if found is None:
             raise Unauthenticated("the API key is not known here")
-        known, tenant = found[0]
+        known, tenant = found
         if self._clock() >= known.expires:
             raise Unauthenticated("the API key has expired")
         return tenant

@@ -29,7 +29,7 @@ from server.access.token_bucket import TokenBucket
 from server.errors import SettingsError
 
 MAX_TENANTS = 100  # each has series of its own on the metrics page
-MAX_KEYS = 1000  # all are compared at each call
+MAX_KEYS = 1000  # ten for each tenant
 MAX_NAME_LENGTH = 256
 MAX_BYTES = 256 << 10  # twice what so many tenants and keys need
 MAX_DOTS = 32  # in a row of names

@@ -1,8 +1,21 @@
-"""The use cases of `babelserve.v1.GlossaryStore`, whatever carries the messages."""
+"""The use cases of `babelserve.v1.GlossaryStore`, whatever carries the messages.
+
+A tenant may keep 100,000 terms. They are read and written on other threads, so that other callers need not wait.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
 
 from babelserve.v1 import glossary_store_pb2 as pb
 from server.access.tenants import caller
+from server.errors import InvalidRequest
 from server.models.kept_glossaries import GivenDictionary, KeptGlossaries, KeptGlossary
+from server.translation.memory import MemoryBudget
+
+_MAX_DICTIONARIES = 1000  # of a glossary; each has at least one term
+
+_T = TypeVar("_T")
 
 
 class GlossaryStore:
@@ -10,19 +23,23 @@ class GlossaryStore:
 
     Args:
         kept: has the glossaries.
+        memory: counts the memory of all requests.
     """
 
-    def __init__(self, kept: KeptGlossaries) -> None:
+    def __init__(self, kept: KeptGlossaries, memory: MemoryBudget) -> None:
         self._kept = kept
+        self._memory = memory
 
     async def put(self, message: pb.PutKeptGlossaryRequest, _: float | None = None) -> pb.KeptGlossary:
         """Keeps a glossary. Raises TranslationError; see `KeptGlossaries.put`."""
         given = message.glossary
+        if (number := len(given.dictionaries)) > _MAX_DICTIONARIES:
+            raise InvalidRequest("glossary.dictionaries", f"must be at most {_MAX_DICTIONARIES}, not {number}")
         dictionaries = [
             GivenDictionary(
                 each.source_language_code,
                 each.target_language_code,
-                [(term.source, term.target) for term in each.terms],
+                ((term.source, term.target) for term in each.terms),
             )
             for each in given.dictionaries
         ]
@@ -32,13 +49,21 @@ class GlossaryStore:
         return _message(kept)
 
     async def get(self, message: pb.GetKeptGlossaryRequest, _: float | None = None) -> pb.KeptGlossary:
-        """Returns a glossary with its terms. Raises GlossaryNotFound."""
+        """Returns a glossary, with its terms unless the request wants none. Raises as `read` does."""
+        if message.without_terms:
+            return _message(self._kept.get(caller.get().name, message.id))
+        return await self.read(message, lambda glossary: glossary)
+
+    async def read(self, message: pb.GetKeptGlossaryRequest, read: Callable[[pb.KeptGlossary], _T]) -> _T:
+        """Returns what a function returns that takes the glossary with its terms, on another thread.
+
+        Raises:
+            GlossaryNotFound: there is none.
+            TranslationError: there is no memory, as of `MemoryBudget.hold`; or the function raises it.
+        """
         kept = self._kept.get(caller.get().name, message.id)
-        answer = _message(kept)
-        for dictionary, own in zip(answer.dictionaries, kept.dictionaries, strict=True):
-            for source, target in own.terms.items():
-                dictionary.terms.add(source=source, target=target)
-        return answer
+        with self._memory.hold(kept.num_bytes):  # the message with all that is made of it takes no more
+            return await asyncio.to_thread(lambda: read(_with_terms(kept)))
 
     async def list(self, _: pb.ListKeptGlossariesRequest, __: float | None = None) -> pb.ListKeptGlossariesResponse:
         """Returns the caller's glossaries without their terms, the oldest first."""
@@ -50,6 +75,14 @@ class GlossaryStore:
         """Forgets a glossary. Raises GlossaryNotFound."""
         self._kept.delete(caller.get().name, message.id)
         return pb.DeleteKeptGlossaryResponse()
+
+
+def _with_terms(kept: KeptGlossary) -> pb.KeptGlossary:
+    answer = _message(kept)
+    for dictionary, own in zip(answer.dictionaries, kept.dictionaries, strict=True):
+        for source, target in own.terms.items():
+            dictionary.terms.add(source=source, target=target)
+    return answer
 
 
 def _message(kept: KeptGlossary) -> pb.KeptGlossary:

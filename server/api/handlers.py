@@ -43,7 +43,8 @@ class Api:
 
     def __init__(self, translator: Translator) -> None:
         self._translator = translator
-        self.glossary_store = GlossaryStore(translator.glossaries.kept)
+        self._listed: tuple[object, pb.ListModelsResponse] | None = None  # the manifests, and what was told of them
+        self.glossary_store = GlossaryStore(translator.glossaries.kept, translator.memory)
 
     def check_open(self, seconds: float | None) -> None:
         """Raises Overloaded if a request would be refused whatever it asks for, so that it need not be read."""
@@ -97,9 +98,13 @@ class Api:
             return await assemble(job, functools.partial(score_response, job))
 
     async def list_models(self, _: pb.ListModelsRequest, __: float | None = None) -> pb.ListModelsResponse:
-        """Returns the descriptions of the served models, the default first."""
-        models = [model_info(each) for each in self._translator.catalogue.models]
-        return pb.ListModelsResponse(models=models, pivot_language_codes=self._translator.pivots)
+        """Returns the descriptions of the served models, the default first. Nobody may change it: it is kept."""
+        catalogue = self._translator.catalogue
+        if self._listed is None or self._listed[0] is not catalogue.manifests:
+            models = map(model_info, catalogue.models)
+            listed = pb.ListModelsResponse(models=models, pivot_language_codes=self._translator.pivots)
+            self._listed = catalogue.manifests, listed
+        return self._listed[1]
 
     async def list_glossaries(self, _: pb.ListGlossariesRequest, __: float | None = None) -> pb.ListGlossariesResponse:
         """Returns the descriptions of the loaded glossaries, by name."""

@@ -2,12 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from babelserve.v1 import glossary_store_pb2 as store_pb
 from babelserve.v1 import translation_pb2 as pb
 from server.access.directory import PeerNames
 from server.errors import TranslationError
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +97,13 @@ class Backend(Protocol):
         ...
 
     async def get_glossary(self, message: store_pb.GetKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
-        """Returns a glossary that the caller's tenant keeps, with its terms."""
+        """Returns a glossary that the caller's tenant keeps, with its terms unless the message wants none."""
+        ...
+
+    async def read_glossary(
+        self, message: store_pb.GetKeptGlossaryRequest, caller: Caller, read: Callable[[store_pb.KeptGlossary], _T]
+    ) -> _T:
+        """Returns what a function returns that takes such a glossary, on another thread: there may be 100,000 terms."""
         ...
 
     async def list_kept_glossaries(self, caller: Caller) -> store_pb.ListKeptGlossariesResponse:

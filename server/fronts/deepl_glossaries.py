@@ -18,8 +18,7 @@ from server.fronts.front import check_text
 
 Pairs = Collection[tuple[str, str]]
 
-# Lines of entries of a request. Half, and term banks do not fit; twice that, and reading them keeps the event loop for
-# 0.2 s.
+# Lines of entries of a request. Half, and term banks do not fit; twice that, and reading them keeps a thread for 0.2 s.
 _MOST_LINES = 50_000
 _NAMES = ("source_lang", "target_lang", "entries", "entries_format")  # fields of a dictionary
 _FORM_FIELD = re.compile(r"dictionaries\[(\d{1,4})\](?:\.(\w{1,32})|\[(\w{1,32})\])", re.ASCII)
@@ -86,12 +85,11 @@ def merged(kept: pb.KeptGlossary, title: str, dictionaries: Iterable[pb.Dictiona
         if old is None:
             changed.dictionaries.append(each)
             continue
-        terms = {term.source: term for term in (*old.terms, *each.terms)}
-        own = pb.Dictionary(
-            source_language_code=old.source_language_code, target_language_code=old.target_language_code
-        )
-        own.terms.extend(terms.values())
-        old.CopyFrom(own)
+        targets = {term.source: term.target for term in each.terms}
+        for term in old.terms:
+            term.target = targets.pop(term.source, term.target)
+        for source, target in targets.items():
+            old.terms.add(source=source, target=target)
     return changed
 
 

@@ -1,11 +1,11 @@
 """The languages of a server as DeepL's clients know them: English and Portuguese, as targets, only by their regions."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from babelserve.v1 import translation_pb2 as pb
 from server.fronts.deepl import Fields, Refused, base_code, no_formality, not_supported, optional
-from server.fronts.languages import directions, names_of
+from server.fronts.languages import directions, kept_for_models, names_of
 from server.text.formality import has_formality
 
 _TARGETS = {  # of a model's code, where they differ from the code itself
@@ -77,11 +77,12 @@ def write_resources() -> list[dict[str, Any]]:
     ]
 
 
-def glossary_pairs(served: pb.ListModelsResponse) -> list[tuple[str, str]]:
+@kept_for_models
+def glossary_pairs(served: pb.ListModelsResponse) -> Collection[tuple[str, str]]:
     """Returns the directions that a glossary may have: those of one model, by their languages alone."""
     direct = directions(pb.ListModelsResponse(models=served.models))
     pairs = ((base_code(source), base_code(target)) for source, targets in direct.items() for target in targets)
-    return [pair for pair in dict.fromkeys(pairs) if pair[0] != pair[1]]
+    return dict.fromkeys(pair for pair in pairs if pair[0] != pair[1])  # each is looked for, too
 
 
 def write_pairs(served: pb.ListModelsResponse) -> dict[str, Any]:
@@ -100,6 +101,7 @@ def check_formality(asked: pb.TranslateRequest, served: pb.ListModelsResponse) -
         raise no_formality(asked.target_language_code)
 
 
+@kept_for_models
 def _formal_targets(served: pb.ListModelsResponse) -> set[str]:
     """Returns the languages, without regions, that some model translates into with a formality."""
     direct = directions(pb.ListModelsResponse(models=served.models))

@@ -108,17 +108,18 @@ class InProcess:
 
     async def put_glossary(self, message: store_pb.PutKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
         """See `Backend`."""
-
-        async def answer(seconds: float | None) -> store_pb.KeptGlossary:
-            self._api.check_open(seconds)
-            with self._memory.hold(message_need(message.ByteSize())):
-                return await self._api.glossary_store.put(message)
-
-        return await self._run("PutKeptGlossary", caller, answer)
+        return await self._ask("PutKeptGlossary", caller, message, self._api.glossary_store.put)
 
     async def get_glossary(self, message: store_pb.GetKeptGlossaryRequest, caller: Caller) -> store_pb.KeptGlossary:
         """See `Backend`."""
-        return await self._run("GetKeptGlossary", caller, lambda _: self._api.glossary_store.get(message))
+        return await self._ask("GetKeptGlossary", caller, message, self._api.glossary_store.get)
+
+    async def read_glossary(
+        self, message: store_pb.GetKeptGlossaryRequest, caller: Caller, read: Callable[[store_pb.KeptGlossary], _T]
+    ) -> _T:
+        """See `Backend`."""
+        store = self._api.glossary_store
+        return await self._ask("GetKeptGlossary", caller, message, lambda message, _: store.read(message, read))
 
     async def list_kept_glossaries(self, caller: Caller) -> store_pb.ListKeptGlossariesResponse:
         """See `Backend`."""

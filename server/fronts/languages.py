@@ -6,9 +6,9 @@ BCP-47 does not have.
 
 import functools
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from babelserve.v1 import translation_pb2 as pb
 from server.bundle.codes import CodeTable
@@ -19,6 +19,11 @@ _RIGHT_TO_LEFT = frozenset(
 )
 _RIGHT_TO_LEFT_SCRIPTS = frozenset(["adlm", "arab", "hebr", "nkoo", "rohg", "samr", "syrc", "thaa"])
 _NAMES = Path(__file__).with_name("language_names.tsv")
+# Lists of models, for each of which an answer is kept: with pivots and without them, of two servers of a gateway's that
+# differ while models change. Half, and these push each other out; twice that takes memory for nothing.
+_MOST_LISTS = 4
+
+_T = TypeVar("_T")
 
 
 class Names(NamedTuple):
@@ -51,7 +56,18 @@ def is_right_to_left(code: str) -> bool:
     return scripts[0] in _RIGHT_TO_LEFT_SCRIPTS if scripts else language in _RIGHT_TO_LEFT
 
 
-def directions(served: pb.ListModelsResponse) -> Mapping[str, list[str]]:
+def kept_for_models(find: Callable[[pb.ListModelsResponse], _T]) -> Callable[[pb.ListModelsResponse], _T]:
+    """Makes a function keep what it returns until the models are others. Nobody may change what it returns."""
+
+    @functools.lru_cache(_MOST_LISTS)
+    def found(data: bytes) -> _T:
+        return find(pb.ListModelsResponse.FromString(data))
+
+    return lambda served: found(served.SerializeToString())
+
+
+@kept_for_models
+def directions(served: pb.ListModelsResponse) -> Mapping[str, Sequence[str]]:
     """Returns the languages that a server translates from, each with those that it translates into from it.
 
     Codes are those of the models. Source languages and targets are in the order of the models.

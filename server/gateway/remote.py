@@ -130,6 +130,12 @@ class Remote:
         answer: store_pb.KeptGlossary = await self._ask("GetKeptGlossary", message, caller)
         return answer
 
+    async def read_glossary(
+        self, message: store_pb.GetKeptGlossaryRequest, caller: Caller, read: Callable[[store_pb.KeptGlossary], _T]
+    ) -> _T:
+        """See `Backend`."""
+        return await asyncio.to_thread(read, await self.get_glossary(message, caller))
+
     async def list_kept_glossaries(self, caller: Caller) -> store_pb.ListKeptGlossariesResponse:
         """See `Backend`."""
         message = store_pb.ListKeptGlossariesRequest()

@@ -9,7 +9,8 @@ import functools
 import hashlib
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -24,7 +25,7 @@ MAX_GLOSSARIES = 1000  # of a tenant, as DeepL has it; half, and a script that m
 # a quarter of 1 GiB.
 TENANT_BYTES, ALL_BYTES = 32 << 20, 128 << 20
 _MAX_TITLE_CHARACTERS = 1024
-_MAX_DICTIONARIES = 1000  # of a glossary; each has at least one term
+_DICTIONARY_BYTES = 1 << 10  # of a dictionary, beside its terms
 _TERM_BYTES = 250  # of a term, beside its characters and words
 
 
@@ -45,11 +46,11 @@ class Dictionary:
 
 @dataclass(frozen=True, slots=True)
 class GivenDictionary:
-    """A dictionary as a caller gives it: codes and terms, unchecked, sources maybe twice."""
+    """A dictionary as a caller gives it: codes and terms, unchecked, sources maybe twice. Terms are read once."""
 
     source: str
     target: str
-    terms: Sequence[tuple[str, str]]
+    terms: Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,7 @@ class KeptGlossaries:
 
     def __init__(self) -> None:
         self._kept: dict[str, dict[str, KeptGlossary]] = {}
+        self._num_bytes: Counter[str] = Counter()  # of each tenant's glossaries
         self._thread: ThreadPoolExecutor | None = None
 
     async def put(
@@ -115,8 +117,10 @@ class KeptGlossaries:
             revision=old.revision + 1 if old else 1,
             dictionaries=compiled,
         )
-        self._check_room(tenant, kept)
+        more = kept.num_bytes - (old.num_bytes if old else 0)
+        self._check_room(tenant, more, is_new=old is None)
         self._kept.setdefault(tenant, {})[chosen] = kept
+        self._num_bytes[tenant] += more
         return kept
 
     def get(self, tenant: str, identity: str) -> KeptGlossary:
@@ -132,10 +136,10 @@ class KeptGlossaries:
 
     def delete(self, tenant: str, identity: str) -> None:
         """Forgets a glossary. Raises GlossaryNotFound."""
-        self.get(tenant, identity)
+        self._num_bytes[tenant] -= self.get(tenant, identity).num_bytes
         del self._kept[tenant][identity]
         if not self._kept[tenant]:
-            del self._kept[tenant]
+            del self._kept[tenant], self._num_bytes[tenant]
 
     def named(self, tenant: str, name: str) -> NamedGlossary | None:
         """Returns the dictionary that a request of a tenant names; None if there is none of that name."""
@@ -154,15 +158,13 @@ class KeptGlossaries:
             )
         return old
 
-    def _check_room(self, tenant: str, new: KeptGlossary) -> None:
-        own = {each.identity: each for each in self.all_of(tenant)} | {new.identity: new}
-        if len(own) > MAX_GLOSSARIES:
+    def _check_room(self, tenant: str, more: int, *, is_new: bool) -> None:
+        """Raises PreconditionFailed if there is no room for a new glossary, or for so many bytes more."""
+        if is_new and len(self._kept.get(tenant, ())) >= MAX_GLOSSARIES:
             raise PreconditionFailed(f"a tenant must have at most {MAX_GLOSSARIES} glossaries; it has as many already")
-        num_bytes = sum(each.num_bytes for each in own.values())
-        if num_bytes > TENANT_BYTES:
+        if self._num_bytes[tenant] + more > TENANT_BYTES:
             raise PreconditionFailed(f"a tenant's glossaries must take at most {TENANT_BYTES >> 20} MiB")
-        others = sum(each.num_bytes for name in self._kept if name != tenant for each in self.all_of(name))
-        if num_bytes + others > ALL_BYTES:
+        if self._num_bytes.total() + more > ALL_BYTES:
             raise PreconditionFailed(f"the glossaries of all callers must take at most {ALL_BYTES >> 20} MiB")
 
 
@@ -173,8 +175,6 @@ def _check_title(title: str) -> None:
 
 
 def _compile_all(identity: str, given: Sequence[GivenDictionary]) -> tuple[Dictionary, ...]:
-    if len(given) > _MAX_DICTIONARIES:
-        raise InvalidRequest("glossary.dictionaries", f"must be at most {_MAX_DICTIONARIES}, not {len(given)}")
     compiled: list[Dictionary] = []
     first_of: dict[str, int] = {}
     num_bytes = 0
@@ -192,13 +192,11 @@ def _compile(field: str, identity: str, given: GivenDictionary, room: int) -> Di
     source, target = (_code(f"{field}.{name}_language_code", getattr(given, name)) for name in ("source", "target"))
     if source == target:
         raise InvalidRequest(f"{field}.target_language_code", "must be another language than the source")
-    if not given.terms:
-        raise InvalidRequest(f"{field}.terms", "must be at least 1, not 0")
     terms: dict[str, str] = {}
     first_of: dict[str, int] = {}
     table = TermTable()
     digest = hashlib.sha256(f"{source}\n{target}".encode())
-    num_bytes = 0
+    num_bytes = _DICTIONARY_BYTES
     for index, pair in enumerate(given.terms):
         for name, form in zip(("source", "target"), pair, strict=True):
             if fault := phrase_fault(form):
@@ -212,6 +210,8 @@ def _compile(field: str, identity: str, given: GivenDictionary, room: int) -> Di
         terms[own] = other
         table.add(Term((own,), (other,)))
         digest.update(f"\n{own}\t{other}".encode())
+    if not terms:
+        raise InvalidRequest(f"{field}.terms", "must be at least 1, not 0")
     name = f"{identity}.{source}-{target}"
     compiled = NamedGlossary(name, source, target, digest.hexdigest()[:12], table)
     return Dictionary(terms, compiled, num_bytes)

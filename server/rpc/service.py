@@ -66,7 +66,7 @@ class TranslationService:
         unary, store, intake = grpc.stream_unary_rpc_method_handler, self._api.glossary_store, self._intake
         methods = {
             "PutKeptGlossary": unary(parsed(store_pb.PutKeptGlossaryRequest, store.put, intake, self._api.check_open)),
-            "GetKeptGlossary": unary(parsed(store_pb.GetKeptGlossaryRequest, store.get, intake)),
+            "GetKeptGlossary": unary(parsed(store_pb.GetKeptGlossaryRequest, store.get, intake, self._api.check_open)),
             "ListKeptGlossaries": unary(parsed(store_pb.ListKeptGlossariesRequest, store.list, intake)),
             "DeleteKeptGlossary": unary(parsed(store_pb.DeleteKeptGlossaryRequest, store.delete, intake)),
         }

@@ -1,5 +1,6 @@
 """DeepL's paths for glossaries, of versions 2 and 3."""
 
+import asyncio
 from collections.abc import Callable
 
 from starlette.responses import Response
@@ -8,7 +9,7 @@ from starlette.routing import Route
 from babelserve.v1 import glossary_store_pb2 as pb
 from server.errors import InvalidRequest, PreconditionFailed
 from server.fronts.backend import Caller
-from server.fronts.deepl import FRONT, optional, required
+from server.fronts.deepl import FRONT, Fields, optional, required
 from server.fronts.deepl_glossaries import (
     Pairs,
     merged,
@@ -67,9 +68,7 @@ class DeepLGlossaries:
 
     async def create_v2(self, exchange: Exchange) -> Response:
         """Keeps a glossary of one direction."""
-        fields, caller = await read(exchange)
-        glossary = read_v2(fields, await self._pairs(caller))
-        return json_response(write_v2(await self._put(glossary, caller)), 201)
+        return json_response(write_v2(await self._create(exchange, read_v2)), 201)
 
     async def list_v2(self, exchange: Exchange) -> Response:
         """Answers with the glossaries of one direction."""
@@ -78,17 +77,18 @@ class DeepLGlossaries:
 
     async def get_v2(self, exchange: Exchange) -> Response:
         """Answers with the description of a glossary of one direction."""
-        return json_response(write_v2(await self._read_and_get(exchange)))
+        return json_response(write_v2(await self._describe(exchange)))
 
     async def entries_v2(self, exchange: Exchange) -> Response:
         """Answers with the entries of a glossary of one direction, as TSV."""
-        return Response(write_tsv(await self._read_and_get(exchange)), media_type="text/tab-separated-values")
+        _, caller = await read(exchange)
+        return await self._backend.read_glossary(
+            _named(exchange), caller, lambda kept: Response(write_tsv(kept), media_type="text/tab-separated-values")
+        )
 
     async def create_v3(self, exchange: Exchange) -> Response:
         """Keeps a glossary."""
-        fields, caller = await read(exchange)
-        glossary = read_v3(fields, await self._pairs(caller))
-        return json_response(write_v3(await self._put(glossary, caller)), 201)
+        return json_response(write_v3(await self._create(exchange, read_v3)), 201)
 
     async def list_v3(self, exchange: Exchange) -> Response:
         """Answers with all glossaries."""
@@ -98,33 +98,35 @@ class DeepLGlossaries:
 
     async def get_v3(self, exchange: Exchange) -> Response:
         """Answers with the description of a glossary."""
-        return json_response(write_v3(await self._read_and_get(exchange)))
+        return json_response(write_v3(await self._describe(exchange)))
 
     async def entries_v3(self, exchange: Exchange) -> Response:
         """Answers with the entries of a glossary's dictionary, or of all."""
         fields, caller = await read(exchange)
-        return json_response(write_entries(await self._get(_id(exchange), caller), fields))
+        return await self._backend.read_glossary(
+            _named(exchange), caller, lambda kept: json_response(write_entries(kept, fields))
+        )
 
     async def patch(self, exchange: Exchange) -> Response:
         """Changes the name of a glossary, or adds entries to a dictionary."""
         fields, caller = await read(exchange)
         title = required(fields, "name") if "name" in fields else optional(fields, "name")
-        dictionaries = read_dictionaries(fields, await self._pairs(caller))
-        changed = await self._change(_id(exchange), caller, lambda kept: merged(kept, title, dictionaries))
+        dictionaries = await asyncio.to_thread(read_dictionaries, fields, await self._pairs(caller))
+        changed = await self._change(_named(exchange), caller, lambda kept: merged(kept, title, dictionaries))
         return json_response(write_v3(changed))
 
     async def put_dictionary(self, exchange: Exchange) -> Response:
         """Replaces a dictionary of a glossary, or adds one."""
         fields, caller = await read(exchange)
-        dictionary = read_dictionary(fields, await self._pairs(caller))
-        changed = await self._change(_id(exchange), caller, lambda kept: replaced(kept, dictionary))
+        dictionary = await asyncio.to_thread(read_dictionary, fields, await self._pairs(caller))
+        changed = await self._change(_named(exchange), caller, lambda kept: replaced(kept, dictionary))
         return json_response(write_dictionary_of(changed, read_pair(fields)))
 
     async def delete_dictionary(self, exchange: Exchange) -> Response:
         """Takes a dictionary out of a glossary."""
         fields, caller = await read(exchange)
         pair = read_pair(fields)
-        await self._change(_id(exchange), caller, lambda kept: without(kept, pair))
+        await self._change(_named(exchange), caller, lambda kept: without(kept, pair))
         return Response(status_code=204)
 
     async def delete(self, exchange: Exchange) -> Response:
@@ -136,32 +138,46 @@ class DeepLGlossaries:
     async def _pairs(self, caller: Caller) -> Pairs:
         return glossary_pairs(await self._backend.list_models(caller))
 
-    async def _read_and_get(self, exchange: Exchange) -> pb.KeptGlossary:
-        """Returns the glossary that the path names."""
+    async def _describe(self, exchange: Exchange) -> pb.KeptGlossary:
+        """Returns the glossary that the path names, without its terms."""
         _, caller = await read(exchange)
-        return await self._get(_id(exchange), caller)
+        return await self._backend.get_glossary(_named(exchange, without_terms=True), caller)
 
-    async def _get(self, identity: str, caller: Caller) -> pb.KeptGlossary:
-        return await self._backend.get_glossary(pb.GetKeptGlossaryRequest(id=identity), caller)
+    async def _create(
+        self, exchange: Exchange, read_glossary: Callable[[Fields, Pairs], pb.KeptGlossary]
+    ) -> pb.KeptGlossary:
+        fields, caller = await read(exchange)
+        pairs = await self._pairs(caller)
+        return await self._put(await asyncio.to_thread(lambda: _to_put(read_glossary(fields, pairs))), caller)
 
-    async def _put(self, glossary: pb.KeptGlossary, caller: Caller) -> pb.KeptGlossary:
+    async def _put(self, request: pb.PutKeptGlossaryRequest, caller: Caller) -> pb.KeptGlossary:
         try:
-            return await self._backend.put_glossary(pb.PutKeptGlossaryRequest(glossary=glossary), caller)
+            return await self._backend.put_glossary(request, caller)
         except InvalidRequest as error:
             raise refusal(error) from None
 
     async def _change(
-        self, identity: str, caller: Caller, change: Callable[[pb.KeptGlossary], pb.KeptGlossary]
+        self, named: pb.GetKeptGlossaryRequest, caller: Caller, change: Callable[[pb.KeptGlossary], pb.KeptGlossary]
     ) -> pb.KeptGlossary:
         """Changes a glossary, and does so again if somebody else has changed it meanwhile."""
         for tries_left in reversed(range(_MOST_TRIES)):
-            kept = await self._get(identity, caller)
+            request = await self._backend.read_glossary(named, caller, lambda kept: _to_put(change(kept)))
             try:
-                return await self._put(change(kept), caller)
+                return await self._put(request, caller)
             except PreconditionFailed:
-                if not tries_left or (await self._get(identity, caller)).revision == kept.revision:
+                described = pb.GetKeptGlossaryRequest(id=named.id, without_terms=True)
+                now = await self._backend.get_glossary(described, caller)
+                if not tries_left or now.revision == request.glossary.revision:
                     raise
         raise AssertionError("the last try returns or raises")
+
+
+def _named(exchange: Exchange, *, without_terms: bool = False) -> pb.GetKeptGlossaryRequest:
+    return pb.GetKeptGlossaryRequest(id=_id(exchange), without_terms=without_terms)
+
+
+def _to_put(glossary: pb.KeptGlossary) -> pb.PutKeptGlossaryRequest:
+    return pb.PutKeptGlossaryRequest(glossary=glossary)
 
 
 def _id(exchange: Exchange) -> str:

@@ -84,6 +84,24 @@ def test_names_that_have_gone_take_no_memory_behind_one_that_holds_something(
     assert [*shares._claims] == ["a"]
 
 
+def test_the_share_of_one_looks_at_no_other(shares: Shares[str]) -> None:
+    seen: list[float] = []
+
+    class Weight(float):
+        """Notes that it is added."""
+
+        def __radd__(self, other: float) -> float:
+            seen.append(other)
+            return other + float(self)
+
+    for number in range(100):
+        shares.ask(f"name {number}", Weight(1.0))
+    seen.clear()
+
+    assert shares.share("name 7", 1.0) == 0.01
+    assert len(seen) < 5
+
+
 @pytest.mark.parametrize(
     ("capacity", "demands", "level"),
     [

@@ -35,20 +35,25 @@ def test_any_other_key_is_refused(directory: Directory, key: str, reason: str) -
         directory.of_key(key)
 
 
-def test_every_hash_is_compared_whoever_calls(directory: Directory, monkeypatch: pytest.MonkeyPatch) -> None:
-    compared: list[KeyHash] = []
-    is_of = KeyHash.is_of
+def test_a_key_is_looked_up_among_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[object] = []
 
-    def counted(known: KeyHash, digest: bytes) -> bool:
-        compared.append(known)
-        return is_of(known, digest)
+    class Digest(bytes):
+        """Notes what it is compared with."""
 
-    monkeypatch.setattr(KeyHash, "is_of", counted)
+        __hash__ = bytes.__hash__
 
-    directory.of_key("new")
-    directory.of_key("key")
+        def __eq__(self, other: object) -> bool:
+            compared.append(other)
+            return bytes.__eq__(self, other)
 
-    assert len(compared) == 2 * 3
+    keys = tuple(KeyHash(digest=Digest(hash_key(str(number)))) for number in range(100))
+    many = Directory([Account(tenant=BILLING, keys=keys)])
+    compared.clear()
+
+    assert many.of_key("7") is BILLING
+
+    assert len(compared) < 5
 
 
 @pytest.mark.parametrize(

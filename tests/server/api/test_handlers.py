@@ -7,9 +7,11 @@ from server.access.tenants import Tenant
 from server.access.token_bucket import TokenBucket
 from server.api.handlers import Api
 from server.errors import DeadlineExceeded, InvalidRequest, Overloaded
+from server.models.model import Model
 from server.telemetry.log import begin_request, facts
 from server.translation.calls import let_in
 from server.translation.translator import Translator
+from tests.server.models.catalogued import named
 
 REQUEST = pb.TranslateRequest(contents=["A dog runs.", "A man sits."], target_language_code="de")
 
@@ -50,6 +52,17 @@ async def test_models_and_glossaries_are_listed(api: Api) -> None:
 
     assert [each.name for each in models.models] == ["echo"]
     assert list(glossaries.glossaries) == []
+
+
+async def test_models_are_described_again_when_they_change(api: Api, translator: Translator, model: Model) -> None:
+    first = await api.list_models(pb.ListModelsRequest())
+    again = await api.list_models(pb.ListModelsRequest())
+    translator.catalogue.put(named(model, "other"))
+
+    changed = await api.list_models(pb.ListModelsRequest())
+
+    assert again is first
+    assert [each.name for each in changed.models] == ["echo", "other"]
 
 
 async def test_a_caller_who_has_left_in_time_is_not_served(api: Api) -> None:

@@ -67,7 +67,7 @@ def test_a_glossary_has_a_direction_of_one_model() -> None:
     which = served(("fr", "en"), ("en", "de"), ("en-US", "en-GB"), pivots=("en",))
 
     assert {each["language"] for each in languages(which, type="target")} >= {"DE"}
-    assert glossary_pairs(which) == [("fr", "en"), ("en", "de")]
+    assert list(glossary_pairs(which)) == [("fr", "en"), ("en", "de")]
     assert write_pairs(served(("en", "de"))) == {"supported_languages": [{"source_lang": "en", "target_lang": "de"}]}
 
 

@@ -57,22 +57,41 @@ async def test_each_method_answers_and_is_counted_by_its_front(
         detected = await backend.detect_languages(pb.DetectLanguagesRequest(contents=["A dog."]), CALLER)
         kept = await backend.put_glossary(PUT, CALLER)
         listed = await backend.list_kept_glossaries(CALLER)
-        await backend.get_glossary(store_pb.GetKeptGlossaryRequest(id=kept.id), CALLER)
+        found = await backend.get_glossary(store_pb.GetKeptGlossaryRequest(id=kept.id), CALLER)
+        title = await backend.read_glossary(store_pb.GetKeptGlossaryRequest(id=kept.id), CALLER, lambda own: own.title)
         await backend.delete_glossary(store_pb.DeleteKeptGlossaryRequest(id=kept.id), CALLER)
         await asyncio.sleep(0)
 
-    assert list(listed.glossaries) == [kept]
+    assert (list(listed.glossaries), found, title) == ([kept], kept, kept.title)
     assert translated.translations[0].text == REQUEST.contents[0]
     assert {each.sentence.text for each in sent} == {"A dog runs.", "A man sits."}
     assert detected.detections[0].language_code == "en"
     assert (len(scored.scores), len(models.models), len(glossaries.glossaries)) == (1, 1, 0)
     facts = [vars(record)["facts"] for record in caplog.records if record.message == "request"]
     methods = ["Translate", "TranslateStream", "Score", "ListModels", "ListGlossaries", "DetectLanguages"]
-    methods += ["PutKeptGlossary", "ListKeptGlossaries", "GetKeptGlossary", "DeleteKeptGlossary"]
+    methods += ["PutKeptGlossary", "ListKeptGlossaries", "GetKeptGlossary", "GetKeptGlossary", "DeleteKeptGlossary"]
     assert [each["method"] for each in facts] == methods
     assert {(each["front"], each["code"], each["tenant"]) for each in facts} == {("libretranslate", "OK", "anonymous")}
     labels = {"front": "libretranslate", "code": "OK"}
-    assert metrics.registry.get_sample_value("babelserve_front_requests_total", labels) == 10
+    assert metrics.registry.get_sample_value("babelserve_front_requests_total", labels) == 11
+
+
+async def test_glossaries_are_not_read_while_requests_of_the_caller_are_refused(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Api, __: float | None) -> None:
+        raise Overloaded("the quota is used up", "quota")
+
+    monkeypatch.setattr(Api, "check_open", refuse)
+    named = store_pb.GetKeptGlossaryRequest(id="a")
+
+    for call in (
+        backend.put_glossary(PUT, CALLER),
+        backend.get_glossary(named, CALLER),
+        backend.read_glossary(named, CALLER, lambda own: own),
+    ):
+        with pytest.raises(Overloaded):
+            await call
 
 
 async def test_callers_without_a_key_are_refused_and_tenants_known(

@@ -1,11 +1,12 @@
 import csv
+import itertools
 import time
 
 import pytest
 
 from babelserve.v1 import translation_pb2 as pb
 from server.fronts import languages
-from server.fronts.languages import directions, is_right_to_left, names_of, standard_code, unchanged
+from server.fronts.languages import directions, is_right_to_left, kept_for_models, names_of, standard_code, unchanged
 
 
 def model(*pairs: str, sources: str = "", targets: str = "") -> pb.ModelInfo:
@@ -77,8 +78,10 @@ def test_two_pivots_do_not_add_up() -> None:
 
 
 def test_a_model_of_many_languages_takes_time_by_its_directions() -> None:
+    numbers = itertools.count()
+
     def seconds(num_languages: int) -> float:
-        codes = " ".join(f"x{index}" for index in range(num_languages))
+        codes = " ".join(f"x{next(numbers)}" for _ in range(num_languages))  # new ones: the last answer is kept
         served = pb.ListModelsResponse(models=[model(sources=codes, targets=codes)])
         started = time.process_time()
         directions(served)
@@ -86,6 +89,22 @@ def test_a_model_of_many_languages_takes_time_by_its_directions() -> None:
 
     quick, slow = (min(seconds(num_languages) for _ in range(5)) for num_languages in (200, 400))
     assert slow / quick < 8  # four times as many directions; sixteen would be a square
+
+
+def test_an_answer_is_kept_until_the_models_are_others() -> None:
+    asked: list[int] = []
+
+    @kept_for_models
+    def count(served: pb.ListModelsResponse) -> int:
+        asked.append(len(served.models))
+        return len(served.models)
+
+    one, two = (pb.ListModelsResponse(models=[model("en>de")] * number) for number in (1, 2))
+    same = pb.ListModelsResponse()
+    same.CopyFrom(one)
+
+    assert [count(one), count(same), count(two), count(one)] == [1, 1, 2, 1]
+    assert asked == [1, 2]
 
 
 def test_a_script_decides_the_direction_of_writing() -> None:

@@ -87,12 +87,14 @@ async def test_glossaries_of_callers_are_the_servers(behind: Behind) -> None:
         )
     )
     kept = await behind.remote.put_glossary(asked, CALLER)
-    found = await behind.remote.get_glossary(store_pb.GetKeptGlossaryRequest(id=kept.id), CALLER)
+    named = store_pb.GetKeptGlossaryRequest(id=kept.id)
+    found = await behind.remote.get_glossary(named, CALLER)
+    read = await behind.remote.read_glossary(named, CALLER, lambda own: list(own.dictionaries[0].terms))
     listed = await behind.remote.list_kept_glossaries(CALLER)
     await behind.remote.delete_glossary(store_pb.DeleteKeptGlossaryRequest(id=kept.id), CALLER)
 
     assert [each.id for each in listed.glossaries] == [kept.id]
-    assert found.title == "mine"
+    assert (found.title, read) == ("mine", terms)
     with pytest.raises(GlossaryNotFound):
         await behind.remote.get_glossary(store_pb.GetKeptGlossaryRequest(id=kept.id), CALLER)
 

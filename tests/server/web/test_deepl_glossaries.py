@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from babelserve.v1 import glossary_store_pb2 as store_pb
 from server.access.access import Access
 from server.access.keys import hash_key
+from server.api import glossary_store
 from server.models import kept_glossaries
+from server.models.kept_glossaries import KeptGlossary
 from server.telemetry.metrics import Metrics
 from tests.server.web.conftest import OpenSite, Site
 
@@ -63,6 +66,27 @@ async def test_a_glossary_of_version_3_changes_by_dictionaries(site: Site) -> No
     assert (await site.call("GET", path)).json["dictionaries"] == []
     assert (await site.call("GET", "/v2/glossaries")).json == {"glossaries": []}
     assert (await site.call("GET", f"/v2/glossaries/{identity}")).status == 404
+
+
+async def test_terms_are_written_only_where_they_are_needed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    with_terms = glossary_store._with_terms
+
+    def noted(kept: KeptGlossary) -> store_pb.KeptGlossary:
+        written.append(kept.title)
+        return with_terms(kept)
+
+    monkeypatch.setattr(glossary_store, "_with_terms", noted)
+    identity = (await site.call("POST", "/v2/glossaries", V2)).json["glossary_id"]
+
+    for path in ("/v2/glossaries", "/v3/glossaries"):
+        await site.call("GET", path)
+        await site.call("GET", f"{path}/{identity}")
+    assert written == []
+
+    await site.call("GET", f"/v2/glossaries/{identity}/entries")
+    await site.call("PATCH", f"/v3/glossaries/{identity}", {"name": "Cats"})
+    assert written == ["Dogs", "Dogs"]
 
 
 @pytest.mark.parametrize(
