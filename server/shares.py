@@ -2,7 +2,7 @@
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -48,21 +48,21 @@ class Shares(Generic[Name]):
         """Returns what a name holds."""
         return self._claims[name].held if name in self._claims else 0
 
-    def weights(self) -> dict[Name, float]:
-        """Returns the weight of each active name."""
-        return {name: claim.weight for name, claim in self._claims.items() if self._is_active(claim)}
+    def active(self) -> Iterator[tuple[Name, float, int]]:
+        """Yields each active name, its weight, and what it holds."""
+        since = self._clock() - self._active_seconds
+        for name, claim in self._claims.items():
+            if claim.held > 0 or claim.asked >= since:
+                yield name, claim.weight, claim.held
 
     def share(self, name: Name, weight: float) -> float:
         """Returns the share, over 0 to 1, of a name with this weight; 1 if no other name is active."""
-        return weight / (weight + sum(each for other, each in self.weights().items() if other != name))
+        return weight / (weight + sum(each for other, each, _ in self.active() if other != name))
 
     def _claim(self, name: Name, weight: float) -> _Claim:
         claim = self._claims.setdefault(name, _Claim(weight))
         claim.weight = weight
         return claim
-
-    def _is_active(self, claim: _Claim) -> bool:
-        return claim.held > 0 or claim.asked >= self._clock() - self._active_seconds
 
 
 def fair_level(capacity: float, demands: Iterable[tuple[float, float]]) -> float:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 
 from server.averages import FadingSum
-from server.engine.admission import Admission, Request, Snapshot, admit, request_of
+from server.engine.admission import Admission, Claim, Request, Snapshot, admit, request_of
 from server.engine.cost import CostModel, Demand
 from server.engine.fair_queue import Entry, FairQueue, Load
 from server.engine.flow import Flow
@@ -198,18 +198,20 @@ class Dispatch:
             raise NotServing("the server is shutting down")
         flow, queue = request.flow, self._queue
         self._shares.ask(flow, flow.weight)
-        weights = self._shares.weights()
-        self._asked = {each: self._asked.get(each) or FadingSum(self.clock) for each in weights}
-        wanted = {each: work.value + queue.load_of(each).work for each, work in self._asked.items()}
-        wanted[flow] += request.demand.work
+        asked, self._asked = self._asked, {}
+        claims: dict[Flow, Claim] = {}
+        for each, weight, held in self._shares.active():
+            work = self._asked[each] = asked.get(each) or FadingSum(self.clock)
+            load = queue.load_of(each)
+            claims[each] = Claim(weight, work.value + load.work, held + load.num_rows)
+        own = claims[flow]
+        claims[flow] = own._replace(wanted=own.wanted + request.demand.work)
         snapshot = Snapshot(
             now=self.clock(),
             work_before=queue.work_before(flow, request.due),
             waiting=queue.load,
             waiting_of_flow=queue.load_of(flow),
-            weights=weights,
-            wanted=wanted,
-            rows={each: self._shares.held(each) + queue.load_of(each).num_rows for each in weights},
+            claims=claims,
             background=self._background,
             background_pace=self._background_pace,
         )

@@ -74,6 +74,9 @@ class _FlowQueue:
     tag: float = 0.0
 
 
+_NOTHING = _FlowQueue()  # of a flow that has never had anything here
+
+
 class FairQueue:
     """Orders entries; it knows no time and no limits. One thread at a time may use it.
 
@@ -123,14 +126,14 @@ class FairQueue:
 
     def work_before(self, flow: Flow, due: float) -> float:
         """Returns the row-steps that wait in a flow and go before a request of this flow that is due then."""
-        queue = self._flows.get(flow, _FlowQueue())
+        queue = self._flows.get(flow, _NOTHING)
         # Few entries are after it, because requests come about in the order in which they are due.
         after = bisect_right(queue.entries, (flow.rank, due), key=_BY_KEY)
         return queue.load.work - sum(entry.load.work for entry in queue.entries[after:])
 
     def load_of(self, flow: Flow) -> Load:
         """Returns what waits of a flow."""
-        return self._flows.get(flow, _FlowQueue()).load
+        return self._flows.get(flow, _NOTHING).load
 
     def _count_off(self, entry: Entry, sentences: list[Sentence]) -> None:
         queue = self._flows[entry.flow]
