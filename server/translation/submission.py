@@ -139,9 +139,9 @@ def cancel(futures: Sequence[Future[Result]], start: int = 0) -> None:
         asyncio.get_running_loop().call_soon(cancel, futures, end)
 
 
-async def pause_after(index: int) -> None:
+async def pause_after(index: int, few: int = FEW_SENTENCES) -> None:
     """Lets the event loop do something else after every few sentences, because awaiting alone may not."""
-    if index % FEW_SENTENCES == FEW_SENTENCES - 1:
+    if index % few == few - 1:
         await asyncio.sleep(0)
 
 

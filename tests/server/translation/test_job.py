@@ -72,7 +72,7 @@ async def test_answering_many_sentences_lets_the_event_loop_turn(model: Model) -
         turning.cancel()
 
     assert num_done == 10_000
-    assert num_turns >= 3 * 5000 // 500
+    assert num_turns >= 2 * 5000 // 500 + 5000 // 50
 
 
 async def test_a_caller_who_leaves_is_not_told_of_the_sentences_that_are_cancelled(
