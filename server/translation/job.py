@@ -119,8 +119,10 @@ class Job:
         async for part in self._done():
             answer = self.answers[part.place.text]
             if answer.error is None and self._add(answer, part):
-                self._note_first(answer)
-                raise_if_all_failed(self.answers)
+                if answer.error is None:
+                    self._note_first(answer)
+                else:
+                    raise_if_all_failed(self.answers)
                 if (told := answer.note(part.place.sentence)) is not None:
                     yield Place(part.place.text, told)
 
@@ -177,7 +179,7 @@ class Job:
         return True
 
     def _note_first(self, answer: TextAnswer) -> None:
-        if not self._has_first and answer.error is None:
+        if not self._has_first:
             self._has_first = True
             metrics = answer.legs[-1].model.metrics.translations
             metrics.time_to_first_sentence_seconds.observe(time.monotonic() - self._arrived)

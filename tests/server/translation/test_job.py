@@ -219,6 +219,20 @@ async def test_of_a_text_that_fails_the_first_failure_is_told_and_nothing_more(
     assert [answer.error for answer in job.answers] == [first, None]
 
 
+async def test_only_when_a_text_fails_is_it_asked_whether_all_have(
+    model: Model, engine: EchoEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("server.translation.job.raise_if_all_failed", lambda answers: asked.append(len(answers)))
+    engine.fails = lambda source: EngineFailed("broken") if source[0] == 6 else None
+    failing = TextAnswer(SplitText("", (SourceSentence("x", "", (6, 3)),)))
+
+    with await start(model, [failing, *many_sentences(5)]) as job:
+        await job.finish()
+
+    assert asked == [2]
+
+
 async def test_when_every_text_has_failed_the_job_does_and_leaves_the_rest(model: Model, engine: EchoEngine) -> None:
     error = DeadlineExceeded("too late")
     engine.is_holding, engine.fails = True, lambda _: error
