@@ -2,7 +2,7 @@
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -47,10 +47,11 @@ class Shares(Generic[Name]):
         """Returns what a name holds."""
         return self._claims[name].held if name in self._claims else 0
 
-    def weights(self) -> dict[Name, float]:
-        """Returns the weight of each active name."""
+    def active(self) -> Iterator[tuple[Name, float, int]]:
+        """Yields each active name, its weight, and what it holds."""
         self._forget()
-        return {name: claim.weight for name, claim in self._claims.items()}
+        for name, claim in self._claims.items():
+            yield name, claim.weight, claim.held
 
     def share(self, name: Name, weight: float) -> float:
         """Returns the share, over 0 to 1, of a name with this weight; 1 if no other name is active."""

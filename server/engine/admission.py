@@ -57,15 +57,26 @@ class Request(NamedTuple):
     due: float
 
 
+class Claim(NamedTuple):
+    """What an active flow has of an engine, and wants of it.
+
+    Attributes:
+        wanted: row-steps that it has lately asked for, admitted or not, and that wait.
+        rows: that its sentences hold and wait for.
+    """
+
+    weight: float
+    wanted: float
+    rows: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """What an engine has to do at one instant, as one request sees it.
 
     Attributes:
         work_before: row-steps that wait in the request's flow and go before it.
-        weights: of all active flows, with the request's.
-        wanted: row-steps that each of these has lately asked for, admitted or not, and that wait, with the request's.
-        rows: that the sentences of each flow hold and wait for.
+        claims: of all active flows, with the request's, whose work is wanted already.
         background_pace: part of the time in which the background is stepped, over 0 to 1.
     """
 
@@ -73,9 +84,7 @@ class Snapshot:
     work_before: float
     waiting: Load
     waiting_of_flow: Load
-    weights: Mapping[Flow, float]
-    wanted: Mapping[Flow, float]
-    rows: Mapping[Flow, int]
+    claims: Mapping[Flow, Claim]
     background: Collection[Flow]
     background_pace: float
 
@@ -113,15 +122,18 @@ def admit(request: Request, snapshot: Snapshot, cost: CostModel, limits: EngineL
         DeadlineExceeded: the answer of an idle engine would come much too late, so a retry is of no use.
     """
     demand, flow = request.demand, request.flow
-    share = flow.weight / sum(snapshot.weights.values())
+    share = flow.weight / sum(claim.weight for claim in snapshot.claims.values())
     _check_queue(snapshot, share, limits)
-    rows = {each: snapshot.rows.get(each, 0) for each in snapshot.weights}
-    is_idle = not any(rows.values())
-    rows[flow] += demand.rows * demand.num_sentences
-    background = _find_background(rows, snapshot, limits)
+    is_idle = not any(claim.rows for claim in snapshot.claims.values())
+    own_claim = snapshot.claims[flow]
+    own_rows = own_claim.rows + demand.rows * demand.num_sentences
+    claims = {**snapshot.claims, flow: own_claim._replace(rows=own_rows)}
+    background = _find_background(claims, snapshot.background, limits)
     is_background = flow in background
-    shared_rows = sum(rows[each] for each in rows if is_background or each not in background) / limits.num_lanes
-    step_rows = min(shared_rows, limits.lane.max_rows)
+    shared_rows = sum(claim.rows for claim in claims.values())
+    if not is_background:
+        shared_rows -= sum(claims[each].rows for each in background)
+    step_rows = min(shared_rows / limits.num_lanes, limits.lane.max_rows)
     step_seconds = max(cost.step_seconds(step_rows), cost.row_step_seconds * step_rows)
     own = cost.work_seconds(demand.work) + demand.steps * step_seconds
     before, other_work = snapshot.work_before, snapshot.waiting.work - snapshot.waiting_of_flow.work
@@ -152,26 +164,26 @@ def _check_queue(snapshot: Snapshot, share: float, limits: EngineLimits) -> None
             raise Overloaded(message, reason, lasts_seconds=_FULL_SECONDS)
 
 
-def _find_background(rows: Mapping[Flow, int], snapshot: Snapshot, limits: EngineLimits) -> Collection[Flow]:
-    """Returns the flows in the background if flows have these rows.
+def _find_background(
+    claims: Mapping[Flow, Claim], background: Collection[Flow], limits: EngineLimits
+) -> Collection[Flow]:
+    """Returns the flows that are in the background from now on, if flows have these claims.
 
     A flow of bulk calls always is, even if nobody else calls: otherwise the next caller would share its long steps
     until its running sentences have ended. Another flow enters the background if it has more rows than its share and
     wants much more than the others. Rows alone would not do, because every flow has many after the server was slow for
     a moment. It stays while it wants more than the others, even if all of its requests are refused.
     """
-    weights, wanted = snapshot.weights, snapshot.wanted
-    level = fair_level(limits.num_lanes * limits.lane.max_rows, [(rows[each], weights[each]) for each in weights])
-    all_weights, all_wanted = sum(weights.values()), sum(wanted.values())
-    background = set()
-    for flow, weight in weights.items():
-        others_weight, others_wanted = all_weights - weight, all_wanted - wanted[flow]
-        stays = flow in snapshot.background
+    level = fair_level(limits.num_lanes * limits.lane.max_rows, [(each.rows, each.weight) for each in claims.values()])
+    all_weights, all_wanted = sum(each.weight for each in claims.values()), sum(each.wanted for each in claims.values())
+    found = set()
+    for flow, (weight, wanted, rows) in claims.items():
+        stays = flow in background
         factor = 1.0 if stays else _GREEDY
-        is_greedy = wanted[flow] * others_weight > factor * weight * others_wanted
-        if flow.is_bulk or (is_greedy and (stays or rows[flow] > level * weight)):
-            background.add(flow)
-    return background
+        is_greedy = wanted * (all_weights - weight) > factor * weight * (all_wanted - wanted)
+        if flow.is_bulk or (is_greedy and (stays or rows > level * weight)):
+            found.add(flow)
+    return found
 
 
 def _late(takes: str, left: float) -> str:

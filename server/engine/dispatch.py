@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 
 from server.averages import FadingSum
-from server.engine.admission import Admission, Request, Snapshot, admit, request_of
+from server.engine.admission import Admission, Claim, Request, Snapshot, admit, request_of
 from server.engine.cost import CostModel, Demand
 from server.engine.fair_queue import Entry, FairQueue, Load
 from server.engine.flow import Flow
@@ -72,14 +72,15 @@ class Dispatch:
         first = sentences[0]
         demand = Demand.of([sentence.steps for sentence in sentences], first.options.num_rows)
         request = request_of(demand, first.flow, self.clock(), first.deadline, self.cost)
+        for sentence in sentences:
+            sentence.flow = request.flow
+        entry = Entry(sentences, request.due)  # made without the lock, because many sentences take long
         with self._changed:
             is_idle = self.is_all(0)
             admission = self._admit(request)
             self._asked[request.flow].add(demand.work)
-            for sentence in sentences:
-                sentence.flow = request.flow
-                sentence.forecast_seconds = None if is_idle else admission.seconds
-            self._queue.add(Entry(sentences, request.due))
+            entry.forecast_seconds = None if is_idle else admission.seconds
+            self._queue.add(entry)
             self._background = admission.background
             self._changed.notify_all()
 
@@ -116,29 +117,38 @@ class Dispatch:
                 is_too_much = longest_taken * (len(taken) + 1) > limits.max_encode_tokens
                 if (footprint.rows and not limits.allow(with_head, longest)) or (taken and is_too_much):
                     return taken, True
+                head.forecast_seconds = entry.forecast_seconds
                 taken.append(self._queue.pop(entry))
                 self.count([head], +1)
                 footprint = with_head
         return taken, False
 
     def drop_over(self) -> list[Sentence]:
-        """Removes waiting sentences whose callers have left, or whose answers would come after their deadlines."""
+        """Removes waiting sentences whose callers have left, or whose answers would come after their deadlines.
+
+        It looks at them without the lock, because many take long: another lane may take some of them meanwhile.
+        """
         now = self.clock()
         if now < self._next_look or not self._queue.load.num_sentences:
             return []
         self._next_look = now + _LOOK_SECONDS
         dropped: list[Sentence] = []
+        rows = self._running_rows
+        # An idle engine tries what it has admitted, because its forecasts are rough.
+        step_seconds, work_seconds = (self.cost.step_seconds(rows), self.cost.work_seconds(1.0)) if rows else (0, 0)
         with self._changed:
-            rows = self._running_rows
-            # An idle engine tries what it has admitted, because its forecasts are rough.
-            step_seconds, work_seconds = (self.cost.step_seconds(rows), self.cost.work_seconds(1.0)) if rows else (0, 0)
-            for entry in list(self._queue):
-                first = entry.sentences[0]
-                is_late = now + entry.work * work_seconds + first.steps * step_seconds >= first.deadline
-                over = [sentence for sentence in entry.sentences if is_late or sentence.future.cancelled()]
-                if over:
-                    self._queue.remove(entry, over)
-                    dropped += over
+            entries = list(self._queue)
+        for entry in entries:
+            with self._changed:
+                sentences = list(entry.sentences)
+            if not sentences:
+                continue
+            first = sentences[0]
+            is_late = now + entry.load.work * work_seconds + first.steps * step_seconds >= first.deadline
+            over = {sentence for sentence in sentences if is_late or sentence.future.cancelled()}
+            if over:
+                with self._changed:
+                    dropped += self._queue.remove(entry, over)
         return dropped
 
     def note_seconds(self, seconds: float, *, is_background: bool) -> None:
@@ -173,8 +183,8 @@ class Dispatch:
         """Refuses all further requests, wakes every lane, and returns the sentences that wait."""
         with self._changed:
             self.is_open = False
-            left = [sentence for entry in self._queue for sentence in entry.sentences]
-            self._queue = FairQueue()
+            entries = list(self._queue)
+            left = [each for entry in entries for each in self._queue.remove(entry, set(entry.sentences))]
             self._changed.notify_all()
             return left
 
@@ -188,18 +198,20 @@ class Dispatch:
             raise NotServing("the server is shutting down")
         flow, queue = request.flow, self._queue
         self._shares.ask(flow, flow.weight)
-        weights = self._shares.weights()
-        self._asked = {each: self._asked.get(each) or FadingSum(self.clock) for each in weights}
-        wanted = {each: work.value + queue.load_of(each).work for each, work in self._asked.items()}
-        wanted[flow] += request.demand.work
+        asked, self._asked = self._asked, {}
+        claims: dict[Flow, Claim] = {}
+        for each, weight, held in self._shares.active():
+            work = self._asked[each] = asked.get(each) or FadingSum(self.clock)
+            load = queue.load_of(each)
+            claims[each] = Claim(weight, work.value + load.work, held + load.num_rows)
+        own = claims[flow]
+        claims[flow] = own._replace(wanted=own.wanted + request.demand.work)
         snapshot = Snapshot(
             now=self.clock(),
             work_before=queue.work_before(flow, request.due),
             waiting=queue.load,
             waiting_of_flow=queue.load_of(flow),
-            weights=weights,
-            wanted=wanted,
-            rows={each: self._shares.held(each) + queue.load_of(each).num_rows for each in weights},
+            claims=claims,
             background=self._background,
             background_pace=self._background_pace,
         )

@@ -15,8 +15,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from math import inf
+from weakref import WeakKeyDictionary
 
 from server.bundle.manifest import Manifest
+from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.cores import Cores, Gate
@@ -30,6 +32,10 @@ from server.engine.sentence import Sentence
 from server.errors import NotServing, TranslationError
 from server.network import Runner
 from server.telemetry.model_metrics import EngineLoad, ModelMetrics
+
+# Between two looks at what runs. Half, and many streams with partial texts spend twice the time on them; twice, and the
+# first partial text of a sentence comes later.
+_LOOK_SECONDS = 0.02
 
 
 class Engine:
@@ -69,6 +75,9 @@ class Engine:
         self._new_lane = partial(Lane, runner, self._dispatch, gate, metrics, self.alarm, new_batch=family.batch)
         self.lanes = [self._new_lane() for _ in range(limits.num_lanes)]
         self._threads: dict[int, threading.Thread] = {}
+        # Of what ran at the last look. The futures are not kept, because their callbacks refer to jobs, and these here.
+        self._searches: WeakKeyDictionary[Future[Result], BeamSearch] = WeakKeyDictionary()
+        self._next_look = -inf
         self._unwatch = metrics.watch(self._load)
 
     def start(self) -> None:
@@ -133,9 +142,14 @@ class Engine:
         return max(1, self._limits.num_lanes * self._limits.lane.max_rows // options.num_rows)
 
     def ids_so_far(self, futures: Collection[Future[Result]]) -> dict[Future[Result], list[int]]:
-        """Returns the target ids so far, without eos, of each future whose sentence is running."""
-        running = [sentence for lane in self.lanes for sentence in lane.running]
-        return {each.future: each.search.ids_so_far for each in running if each.future in futures}
+        """Returns the target ids so far, without eos, of each future whose sentence was running at the last look."""
+        now = self._clock()
+        if now >= self._next_look:
+            self._next_look = now + _LOOK_SECONDS
+            running = [sentence for lane in self.lanes for sentence in lane.running]
+            self._searches = WeakKeyDictionary({sentence.future: sentence.search for sentence in running})
+        found = {future: self._searches.get(future) for future in futures}
+        return {future: search.ids_so_far for future, search in found.items() if search is not None}
 
     @property
     def is_idle(self) -> bool:

@@ -9,6 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import Self
 
 from server.engine.flow import Flow
 from server.engine.sentence import Sentence
@@ -22,16 +23,18 @@ class Entry:
     Attributes:
         key: its place in its flow. The lowest goes first; at equal keys the entry that came first.
         sentences: that have not been taken, the next one first.
-        work: row-steps of these.
+        load: of these.
+        forecast_seconds: see `Sentence`.
     """
 
-    __slots__ = ("flow", "key", "sentences", "work")
+    __slots__ = ("flow", "forecast_seconds", "key", "load", "sentences")
 
     def __init__(self, sentences: Sequence[Sentence], due: float) -> None:
         self.flow: Flow = sentences[0].flow
         self.key = (self.flow.rank, due)
         self.sentences = deque(sentences)
-        self.work = sum(sentence.work for sentence in sentences)
+        self.load = Load.of(sentences)
+        self.forecast_seconds: float | None = None
 
 
 @dataclass(slots=True)
@@ -43,13 +46,23 @@ class Load:
     num_rows: int = 0
     work: float = 0.0
 
-    def count(self, sentences: Iterable[Sentence], sign: int) -> None:
-        """Adds sentences, +1, or takes them off, -1."""
+    @classmethod
+    def of(cls, sentences: Iterable[Sentence]) -> Self:
+        """Returns the load of sentences."""
+        load = cls()
         for sentence in sentences:
-            self.num_sentences += sign
-            self.num_tokens += sign * len(sentence.source_ids)
-            self.num_rows += sign * sentence.footprint.rows
-            self.work += sign * sentence.work
+            load.num_sentences += 1
+            load.num_tokens += len(sentence.source_ids)
+            load.num_rows += sentence.footprint.rows
+            load.work += sentence.work
+        return load
+
+    def count(self, other: Self, sign: int) -> None:
+        """Adds another load, +1, or takes it off, -1."""
+        self.num_sentences += sign * other.num_sentences
+        self.num_tokens += sign * other.num_tokens
+        self.num_rows += sign * other.num_rows
+        self.work += sign * other.work
 
 
 @dataclass(slots=True)
@@ -59,6 +72,9 @@ class _FlowQueue:
     entries: list[Entry] = field(default_factory=list)
     load: Load = field(default_factory=Load)
     tag: float = 0.0
+
+
+_NOTHING = _FlowQueue()  # of a flow that has never had anything here
 
 
 class FairQueue:
@@ -84,7 +100,7 @@ class FairQueue:
             queue.tag = max(queue.tag, self._virtual_time)
         insort(queue.entries, entry, key=_BY_KEY)
         for load in (self.load, queue.load):
-            load.count(entry.sentences, +1)
+            load.count(entry.load, +1)
 
     def head(self, flows: Collection[Flow], *, are_in: bool) -> Entry | None:
         """Returns the entry that is next of those whose flows are in `flows`, or else of those whose are not."""
@@ -100,27 +116,29 @@ class FairQueue:
         self._count_off(entry, [sentence])
         return sentence
 
-    def remove(self, entry: Entry, sentences: list[Sentence]) -> None:
-        """Removes sentences of an entry, and the entry itself once it has no more."""
-        gone = set(sentences)
-        entry.sentences = deque(sentence for sentence in entry.sentences if sentence not in gone)
-        self._count_off(entry, sentences)
+    def remove(self, entry: Entry, sentences: Collection[Sentence]) -> list[Sentence]:
+        """Removes and returns those of the sentences that an entry has, and the entry itself once it has no more."""
+        gone = [sentence for sentence in entry.sentences if sentence in sentences]
+        if gone:
+            entry.sentences = deque(sentence for sentence in entry.sentences if sentence not in sentences)
+            self._count_off(entry, gone)
+        return gone
 
     def work_before(self, flow: Flow, due: float) -> float:
         """Returns the row-steps that wait in a flow and go before a request of this flow that is due then."""
-        queue = self._flows.get(flow, _FlowQueue())
+        queue = self._flows.get(flow, _NOTHING)
         # Few entries are after it, because requests come about in the order in which they are due.
         after = bisect_right(queue.entries, (flow.rank, due), key=_BY_KEY)
-        return queue.load.work - sum(entry.work for entry in queue.entries[after:])
+        return queue.load.work - sum(entry.load.work for entry in queue.entries[after:])
 
     def load_of(self, flow: Flow) -> Load:
         """Returns what waits of a flow."""
-        return self._flows.get(flow, _FlowQueue()).load
+        return self._flows.get(flow, _NOTHING).load
 
     def _count_off(self, entry: Entry, sentences: list[Sentence]) -> None:
         queue = self._flows[entry.flow]
-        entry.work -= sum(sentence.work for sentence in sentences)
-        for load in (self.load, queue.load):
-            load.count(sentences, -1)
+        gone = Load.of(sentences)
+        for load in (self.load, queue.load, entry.load):
+            load.count(gone, -1)
         if not entry.sentences:
             queue.entries.remove(entry)

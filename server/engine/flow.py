@@ -28,6 +28,10 @@ class Flow:
     weight: float = field(default=1.0, compare=False)
     rank: int = field(default=0, compare=False)
 
+    def __hash__(self) -> int:
+        # All fields would take twice as long, and each request has the flows of all others looked up.
+        return hash(self.name)
+
     def of_long(self) -> Self:
         """Returns the tenant's flow of long requests."""
         return self if self.is_long else replace(self, is_long=True, weight=self.weight * _LONG_WEIGHT)

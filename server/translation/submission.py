@@ -1,7 +1,6 @@
 """Submits sentences to an engine, and cancels them when their caller has left."""
 
 import asyncio
-import functools
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -54,7 +53,7 @@ class Submitted(NamedTuple):
 async def submit_first(answers: Sequence[TextAnswer], deadline: float, flow: Flow) -> list[Submitted]:
     """Submits the sentences of a request to the engines of their first legs, and returns them in reading order.
 
-    Many sentences are submitted on another thread.
+    Many sentences are submitted on another thread. If the caller leaves meanwhile, they are cancelled.
 
     Args:
         answers: one for each text, with its legs. A text that has failed already is not submitted.
@@ -64,6 +63,22 @@ async def submit_first(answers: Sequence[TextAnswer], deadline: float, flow: Flo
         Overloaded: a queue is at a limit.
         NotServing: an engine has stopped.
     """
+    if not are_many(answers):
+        return _submit_first(answers, deadline, flow)
+    submitting = asyncio.ensure_future(asyncio.to_thread(_submit_first, answers, deadline, flow))
+    try:
+        return await asyncio.shield(submitting)
+    except asyncio.CancelledError:
+        submitting.add_done_callback(_cancel_submitted)
+        raise
+
+
+def are_many(answers: Sequence[TextAnswer]) -> bool:
+    """Returns whether the texts have so many sentences that to look at each would keep the event loop."""
+    return sum(len(answer.split.sentences) for answer in answers) > FEW_SENTENCES
+
+
+def _submit_first(answers: Sequence[TextAnswer], deadline: float, flow: Flow) -> list[Submitted]:
     of_legs: dict[tuple[int, int], tuple[Leg, DecodingOptions, list[tuple[Place, SourceSentence]]]] = {}
     for place, sentence in sentences_of(answers, are_copied=False):
         leg = answers[place.text].legs[0]
@@ -74,51 +89,32 @@ async def submit_first(answers: Sequence[TextAnswer], deadline: float, flow: Flo
         for leg, options, own in of_legs.values():
             sources = [sentence.source_ids or () for _, sentence in own]
             targets = [sentence.given.ids for _, sentence in own if sentence.given is not None]
-            futures = await submit(leg, sources, options, deadline, flow, targets)
+            futures = _submit(leg, sources, options, deadline - leg.spared_seconds, flow, targets)
             parts += [Submitted(*sentence, future) for sentence, future in zip(own, futures, strict=True)]
     except BaseException:
-        cancel([part.future for part in parts])
+        for part in parts:
+            part.future.cancel()
         raise
     parts.sort(key=lambda part: part.place)
     return parts
 
 
-async def submit(
+def _submit(
     leg: Leg,
     sources: list[tuple[int, ...]],
     options: DecodingOptions,
     deadline: float,
     flow: Flow,
-    targets: Sequence[tuple[int, ...]] = (),
+    targets: Sequence[tuple[int, ...]],
 ) -> list[Future[Result]]:
-    """Submits sentences to a leg's engine, many of them on another thread.
-
-    If the caller leaves meanwhile, the submitted sentences are cancelled. If `targets` has ids for each sentence, these
-    are scored.
-    """
-    deadline -= leg.spared_seconds
-    if targets:
-        call = functools.partial(_submit_given, leg, sources, deadline, flow, targets)
-    else:
-        call = functools.partial(leg.model.engine.submit, sources, options, deadline, flow)
-    if len(sources) <= FEW_SENTENCES:
-        return call()
-    submitting = asyncio.ensure_future(asyncio.to_thread(call))
-    try:
-        return await asyncio.shield(submitting)
-    except asyncio.CancelledError:
-        submitting.add_done_callback(_cancel_submitted)
-        raise
-
-
-def _submit_given(
-    leg: Leg, sources: list[tuple[int, ...]], deadline: float, flow: Flow, targets: Sequence[tuple[int, ...]]
-) -> list[Future[Result]]:
+    """Submits sentences to a leg's engine. If `targets` has ids for each sentence, these are scored."""
+    if not targets:
+        return leg.model.engine.submit(sources, options, deadline, flow)
     futures: list[Future[Result]] = []
     try:
         for source, target in zip(sources, targets, strict=True):
-            options = replace(leg.options, given_targets=(target,))
-            futures += leg.model.engine.submit([source], options, deadline, flow)
+            given = replace(leg.options, given_targets=(target,))
+            futures += leg.model.engine.submit([source], given, deadline, flow)
     except TranslationError:
         for future in futures:
             future.cancel()
@@ -126,9 +122,9 @@ def _submit_given(
     return futures
 
 
-def _cancel_submitted(submitting: "asyncio.Future[list[Future[Result]]]") -> None:
+def _cancel_submitted(submitting: "asyncio.Future[list[Submitted]]") -> None:
     if not submitting.cancelled() and submitting.exception() is None:
-        cancel(submitting.result())
+        cancel([part.future for part in submitting.result()])
 
 
 def cancel(futures: Sequence[Future[Result]], start: int = 0) -> None:
@@ -143,9 +139,9 @@ def cancel(futures: Sequence[Future[Result]], start: int = 0) -> None:
         asyncio.get_running_loop().call_soon(cancel, futures, end)
 
 
-async def pause_after(index: int) -> None:
+async def pause_after(index: int, few: int = FEW_SENTENCES) -> None:
     """Lets the event loop do something else after every few sentences, because awaiting alone may not."""
-    if index % FEW_SENTENCES == FEW_SENTENCES - 1:
+    if index % few == few - 1:
         await asyncio.sleep(0)
 
 

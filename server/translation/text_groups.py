@@ -7,11 +7,15 @@ from dataclasses import replace
 
 from server.engine.flow import Flow
 from server.models.model import Model
+from server.telemetry.log import add_facts
 from server.text.source import SplitText
 from server.text.splitter import MAX_TEXT_BYTES
+from server.translation.answer import TextAnswer, raise_if_all_failed
 from server.translation.legs import Leg, borrow_legs
+from server.translation.memory import sentences_need
 from server.translation.request import TranslationRequest
 from server.translation.routes import PlannedLeg, TextRoute
+from server.translation.rules import MAX_SEARCH_NODES, count_search_nodes
 
 # Share of a document that is translated. Half, and more documents are split and then refused. Twice, and more are
 # refused that could be translated in time.
@@ -82,6 +86,38 @@ class TextGroup:
         model.engine.observe_text(sum(len(each.text) for each in sentences), sum(tokens))
         translated = [number for number in tokens if number]
         return sum(leg.model.engine.predict_seconds(translated, leg.options) for leg in self.legs)
+
+
+def measure(
+    request: TranslationRequest, groups: Sequence[TextGroup], answers: Sequence[TextAnswer]
+) -> tuple[float, int]:
+    """Returns the cost of split texts, in seconds of one lane, and the bytes that their sentences need.
+
+    It tells engines, metrics and the log of them.
+
+    Raises:
+        InvalidRequest: every text has failed, or the trees of all searches may have too many nodes.
+    """
+    texts, options = [answer.split for answer in answers], groups[0].legs[-1].options
+    cost = sum(group.measure(texts) for group in groups)
+    sentences = [sentence for text in texts for sentence in text.sentences]
+    num_tokens = sum(sentence.num_tokens for sentence in sentences)
+    add_facts(texts=len(answers), sentences=len(sentences), source_tokens=num_tokens, beam_size=options.beam_size)
+    raise_if_all_failed(answers)
+    num_nodes = 0
+    if request.with_search:
+        width = max(leg.options.beam_size for group in groups for leg in group.legs)
+        most_tokens = [
+            options.of_source(num_tokens).most_tokens(
+                num_tokens, len(sentence.prefix.ids) if sentence.prefix else 0, MAX_SEARCH_NODES
+            )
+            for sentence in sentences
+            if sentence.source_ids is not None and (num_tokens := len(sentence.source_ids))
+        ]
+        num_nodes = count_search_nodes(width, most_tokens)
+    num_sentences = sum(len(answer.split.sentences) * len(answer.legs) for answer in answers)  # on each leg
+    num_marks = sum(len(sentence.markup.marks) for sentence in sentences if sentence.markup is not None)
+    return cost, sentences_need(num_sentences, options.num_hypotheses, num_marks, num_nodes)
 
 
 def group_texts(

@@ -1,5 +1,6 @@
 """Makes a job of a request, for every front."""
 
+import asyncio
 import contextlib
 import functools
 import time
@@ -18,27 +19,25 @@ from server.telemetry.log import add_facts
 from server.text.own_parts import own_parts
 from server.text.source import SplitText
 from server.text.splitter import Splitter
-from server.translation.answer import TextAnswer, raise_if_all_failed
+from server.translation.answer import TextAnswer
 from server.translation.detection import HINT, DetectedLanguage, LanguageDetection
 from server.translation.job import Job
 from server.translation.mailbox import Doorbell
-from server.translation.memory import MemoryBudget, sentences_need
+from server.translation.memory import MemoryBudget
 from server.translation.pairs import direct_routes, encode_pairs
 from server.translation.prefixes import add_prefixes, check_prefixes
 from server.translation.refusals import Refusals
 from server.translation.request import TranslationRequest, transit_seconds
 from server.translation.routes import Routes, TextRoute, choose_routes
 from server.translation.rules import (
-    MAX_SEARCH_NODES,
     check_answer,
     check_priority,
     check_texts,
     check_traffic_key,
-    count_search_nodes,
     with_known_scripts,
 )
-from server.translation.submission import submit_first
-from server.translation.text_groups import TextGroup, group_texts
+from server.translation.submission import are_many, submit_first
+from server.translation.text_groups import TextGroup, group_texts, measure
 from server.translation.type_rules import check_partial_text, check_type
 
 
@@ -208,28 +207,10 @@ class Translator:
             check_partial_text(request, group.legs[-1].options)
             group.check_room(deadline, flow)
         answers = await self._split(request, routes, groups, deadline)
-        texts = [answer.split for answer in answers]
-        cost = sum(group.measure(texts) for group in groups)
-        sentences = [sentence for answer in answers for sentence in answer.split.sentences]
-        num_tokens = sum(sentence.num_tokens for sentence in sentences)
-        add_facts(texts=len(answers), sentences=len(sentences), source_tokens=num_tokens, beam_size=options.beam_size)
-        raise_if_all_failed(answers)
-        num_nodes = 0
-        if request.with_search:
-            width = max(leg.options.beam_size for group in groups for leg in group.legs)
-            most_tokens = [
-                options.of_source(num_tokens).most_tokens(
-                    num_tokens, len(sentence.prefix.ids) if sentence.prefix else 0, MAX_SEARCH_NODES
-                )
-                for sentence in sentences
-                if sentence.source_ids is not None and (num_tokens := len(sentence.source_ids))
-            ]
-            num_nodes = count_search_nodes(width, most_tokens)
+        arguments = request, groups, answers
+        cost, need = await asyncio.to_thread(measure, *arguments) if are_many(answers) else measure(*arguments)
         if time.monotonic() >= deadline:
             raise DeadlineExceeded("the time was over before the translation could start")
-        num_sentences = sum(len(answer.split.sentences) * len(answer.legs) for answer in answers)  # on each leg
-        num_marks = sum(len(sentence.markup.marks) for sentence in sentences if sentence.markup is not None)
-        need = sentences_need(num_sentences, options.num_hypotheses, num_marks, num_nodes)
         held.enter_context(self.memory.hold(need, is_more=True))
         request.tenant.charge(cost)
         try:
@@ -253,8 +234,12 @@ class Translator:
         rules = [of_text.get(index, groups[0]).legs[0].split_rules for index in range(len(texts))]
         split = await self._splitter.split(texts, rules, deadline)
         if request.text.refuse_unknown_scripts:
-            masked = enumerate(zip(split, rules, strict=True))
-            split = [with_known_scripts(f"contents[{index}]", text, own.masker) for index, (text, own) in masked]
+            masked = list(enumerate(zip(split, rules, strict=True)))
+            split = await self._splitter.work(
+                sum(map(len, texts)),
+                lambda _: [with_known_scripts(f"contents[{index}]", text, own.masker) for index, (text, own) in masked],
+                deadline,
+            )
         if request.target_prefixes:
             first = [of_text.get(index, groups[0]).legs[0] for index in range(len(texts))]
             split = await add_prefixes(split, request.target_prefixes, first, self._splitter, deadline)

@@ -43,7 +43,7 @@ def test_a_name_keeps_its_share_for_a_while_after_its_last_request(shares: Share
     clock.now = 1.1
 
     assert shares.share("a", 1.0) == 1.0
-    assert shares.weights() == {"a": 1.0}
+    assert list(shares.active()) == [("a", 1.0, 0)]
 
 
 def test_a_name_keeps_its_share_as_long_as_it_holds_anything(shares: Shares[str], clock: FakeClock) -> None:
@@ -77,7 +77,7 @@ def test_names_that_have_gone_take_no_memory_behind_one_that_holds_something(
         shares.ask(f"name {number}", 1.0)
 
     assert len(shares._claims) <= 3
-    assert shares.weights() == {"open": 1.0, "name 998": 1.0, "name 999": 1.0}
+    assert set(shares.active()) == {("open", 1.0, 1), ("name 998", 1.0, 0), ("name 999", 1.0, 0)}
     shares.hold("open", 1.0, -1)
     clock.now += 10.0
     shares.ask("a", 1.0)

@@ -1,11 +1,13 @@
 """Which requests are admitted, and as what, by snapshots of an engine."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from server.engine.admission import Request, Snapshot, admit, request_of
+from server.engine.admission import Claim, Request, Snapshot, admit, request_of
 from server.engine.cost import CostModel, Demand
 from server.engine.fair_queue import Load
 from server.engine.flow import ANYONE, Flow
@@ -23,14 +25,33 @@ IDLE = Snapshot(
     work_before=0.0,
     waiting=Load(),
     waiting_of_flow=Load(),
-    weights={ANYONE: 1.0},
-    wanted={ANYONE: 1.0},
-    rows={},
+    claims={ANYONE: Claim(weight=1.0, wanted=1.0)},
     background=frozenset(),
     background_pace=1.0,
 )
-AT_WORK = replace(IDLE, rows={ANYONE: ROWS})
-SHARED = replace(IDLE, weights={FLOOD: 1.0, OTHER: 1.0}, wanted={FLOOD: 9.0, OTHER: 1.0})
+
+
+def claiming(
+    snapshot: Snapshot,
+    *,
+    weights: Mapping[Flow, float] | None = None,
+    wanted: Mapping[Flow, float] | None = None,
+    rows: Mapping[Flow, int] | None = None,
+    **others: Any,
+) -> Snapshot:
+    """Returns a snapshot with other flows if there are weights, and with what they want or have."""
+    claims = snapshot.claims
+    if weights is not None:
+        claims = {flow: claims.get(flow, Claim(0.0, 0.0))._replace(weight=each) for flow, each in weights.items()}
+    if wanted is not None:
+        claims = {flow: each._replace(wanted=wanted[flow]) for flow, each in claims.items()}
+    if rows is not None:
+        claims = {flow: each._replace(rows=rows.get(flow, 0)) for flow, each in claims.items()}
+    return replace(snapshot, claims=claims, **others)
+
+
+AT_WORK = claiming(IDLE, rows={ANYONE: ROWS})
+SHARED = claiming(IDLE, weights={FLOOD: 1.0, OTHER: 1.0}, wanted={FLOOD: 9.0, OTHER: 1.0})
 
 
 def learned(num_lanes: int = 1) -> CostModel:
@@ -66,7 +87,7 @@ def test_a_request_waits_for_the_work_before_it(cost: CostModel) -> None:
 
 
 def test_other_flows_are_before_a_request_as_far_as_they_have_shares(cost: CostModel) -> None:
-    calm = replace(SHARED, rows={FLOOD: 10})
+    calm = claiming(SHARED, rows={FLOOD: 10})
     alone = seconds(cost, calm, flow=OTHER)
 
     beside_much = seconds(cost, replace(calm, work_before=20.0, waiting=Load(work=1000.0)), flow=OTHER)
@@ -79,22 +100,22 @@ def test_other_flows_are_before_a_request_as_far_as_they_have_shares(cost: CostM
 
 
 def test_steps_are_as_long_as_the_rows_that_share_them(cost: CostModel) -> None:
-    one, half, full, beyond = (seconds(cost, replace(IDLE, rows={ANYONE: rows})) for rows in (1, 9, ROWS, 400))
+    one, half, full, beyond = (seconds(cost, claiming(IDLE, rows={ANYONE: rows})) for rows in (1, 9, ROWS, 400))
 
     assert one < half < full
     assert full == beyond
 
 
 def test_rows_in_the_background_do_not_make_steps_of_the_foreground_long(cost: CostModel) -> None:
-    flooded = replace(SHARED, rows={FLOOD: 400}, background={FLOOD}, background_pace=0.5)
-    calm = replace(SHARED, rows={FLOOD: 1})
+    flooded = claiming(SHARED, rows={FLOOD: 400}, background={FLOOD}, background_pace=0.5)
+    calm = claiming(SHARED, rows={FLOOD: 1})
 
-    assert seconds(cost, flooded, flow=OTHER) == seconds(cost, replace(calm, rows={}), flow=OTHER) * 1.5
+    assert seconds(cost, flooded, flow=OTHER) == seconds(cost, claiming(calm, rows={}), flow=OTHER) * 1.5
     assert seconds(cost, flooded, flow=FLOOD) > 2 * seconds(cost, calm, flow=OTHER)
 
 
 def test_the_background_has_the_time_that_is_left_to_it(cost: CostModel) -> None:
-    flooded = replace(SHARED, rows={FLOOD: 400}, background={FLOOD})
+    flooded = claiming(SHARED, rows={FLOOD: 400}, background={FLOOD})
     paces = [seconds(cost, replace(flooded, background_pace=pace), flow=FLOOD) for pace in (1.0, 0.25)]
 
     assert paces[1] == pytest.approx(4 * paces[0])
@@ -130,7 +151,7 @@ def test_little_is_known_of_others_where_a_request_is_late_by_itself_and_nothing
     with pytest.raises(Overloaded) as as_it_is_long:
         seconds(
             cost,
-            replace(AT_WORK, weights={long: 1.0}, wanted={long: 1.0}, rows={long: ROWS}, work_before=100.0),
+            claiming(AT_WORK, weights={long: 1.0}, wanted={long: 1.0}, rows={long: ROWS}, work_before=100.0),
             flow=long,
             deadline=101.0,
         )
@@ -166,7 +187,7 @@ def test_a_full_queue_refuses_and_names_its_limit(cost: CostModel, waiting: Load
 
 
 def test_a_queue_that_another_flow_has_filled_takes_a_flows_share(cost: CostModel) -> None:
-    filled = replace(SHARED, rows={FLOOD: 10}, waiting=Load(14))
+    filled = claiming(SHARED, rows={FLOOD: 10}, waiting=Load(14))
 
     seconds(cost, replace(filled, waiting_of_flow=Load(4)), flow=OTHER)
     for flow, own in ((OTHER, 5), (FLOOD, 10)):
@@ -175,51 +196,51 @@ def test_a_queue_that_another_flow_has_filled_takes_a_flows_share(cost: CostMode
 
 
 def test_a_flow_with_more_rows_than_its_fair_share_is_in_the_background(cost: CostModel) -> None:
-    flooded = replace(SHARED, rows={FLOOD: 16, OTHER: 3})
+    flooded = claiming(SHARED, rows={FLOOD: 16, OTHER: 3})
     assert background(cost, flooded, OTHER) == set()
 
     assert background(cost, flooded, FLOOD, Demand(work=8.0, steps=1.0, rows=1, num_sentences=8)) == {"flood"}
-    assert background(cost, replace(flooded, rows={FLOOD: 17, OTHER: 3}), OTHER) == {"flood"}
+    assert background(cost, claiming(flooded, rows={FLOOD: 17, OTHER: 3}), OTHER) == {"flood"}
 
 
 def test_bulk_calls_are_in_the_background_even_alone_and_with_one_row(cost: CostModel) -> None:
     bulk = FLOOD.of_bulk()
-    beside = replace(SHARED, weights={bulk: 0.25, OTHER: 1.0}, wanted={bulk: 1.0, OTHER: 100.0}, rows={bulk: 1})
+    beside = claiming(SHARED, weights={bulk: 0.25, OTHER: 1.0}, wanted={bulk: 1.0, OTHER: 100.0}, rows={bulk: 1})
     ones = {bulk: 0.25}
 
-    assert background(cost, replace(IDLE, weights=ones, wanted=ones), bulk) == {"flood"}
+    assert background(cost, claiming(IDLE, weights=ones, wanted=ones), bulk) == {"flood"}
     assert background(cost, beside, OTHER) == background(cost, beside, bulk) == {"flood"}
 
 
 def test_weights_count_for_the_background(cost: CostModel) -> None:
     rows = {FLOOD: 14, OTHER: 14}
 
-    assert background(cost, replace(SHARED, rows=rows, weights={FLOOD: 1.0, OTHER: 4.0}), OTHER) == {"flood"}
+    assert background(cost, claiming(SHARED, rows=rows, weights={FLOOD: 1.0, OTHER: 4.0}), OTHER) == {"flood"}
 
 
 def test_a_flow_alone_or_among_equals_is_in_the_foreground(cost: CostModel) -> None:
-    assert background(cost, replace(AT_WORK, rows={ANYONE: 1000}), ANYONE) == set()
+    assert background(cost, claiming(AT_WORK, rows={ANYONE: 1000}), ANYONE) == set()
 
     flows = [Flow(name=str(number)) for number in range(50)]
     ones = dict.fromkeys(flows, 1.0)
-    equals = replace(IDLE, weights=ones, wanted=ones, rows=dict.fromkeys(flows, 4), background={flows[0]})
+    equals = claiming(IDLE, weights=ones, wanted=ones, rows=dict.fromkeys(flows, 4), background={flows[0]})
     assert background(cost, equals, flows[1], Demand(work=1.0, steps=1.0, rows=1)) == set()
 
 
 def test_a_flow_that_wants_little_is_in_the_foreground_however_many_rows_it_has(cost: CostModel) -> None:
-    slow = replace(SHARED, rows={FLOOD: 200, OTHER: 30})
+    slow = claiming(SHARED, rows={FLOOD: 200, OTHER: 30})
 
     assert background(cost, slow, OTHER) == {"flood"}
-    assert background(cost, replace(slow, wanted={FLOOD: 5.0, OTHER: 9.0}), OTHER) == set(), "neither is greedy"
+    assert background(cost, claiming(slow, wanted={FLOOD: 5.0, OTHER: 9.0}), OTHER) == set(), "neither is greedy"
 
 
 def test_a_flow_stays_in_the_background_while_it_wants_more_than_others(cost: CostModel) -> None:
-    few = replace(SHARED, rows={FLOOD: 1}, background={FLOOD})
+    few = claiming(SHARED, rows={FLOOD: 1}, background={FLOOD})
 
     assert background(cost, few, OTHER) == background(cost, few, FLOOD) == {"flood"}
-    assert background(cost, replace(few, rows={}), FLOOD) == {"flood"}, "it goes on asking, and is refused"
-    assert background(cost, replace(few, wanted={FLOOD: 3.0, OTHER: 9.0}), FLOOD) == set()
-    assert background(cost, replace(few, weights={FLOOD: 1.0}), FLOOD) == set(), "it is alone"
+    assert background(cost, claiming(few, rows={}), FLOOD) == {"flood"}, "it goes on asking, and is refused"
+    assert background(cost, claiming(few, wanted={FLOOD: 3.0, OTHER: 9.0}), FLOOD) == set()
+    assert background(cost, claiming(few, weights={FLOOD: 1.0}), FLOOD) == set(), "it is alone"
 
 
 def test_long_requests_are_a_flow_of_their_own(cost: CostModel) -> None:

@@ -4,11 +4,13 @@ The rules are in `test_admission`, and who is next in `test_fair_queue`.
 """
 
 import math
+import threading
 
 import pytest
 
 from server.engine.cost import CostModel, Demand
 from server.engine.flow import ANYONE, Flow
+from server.engine.sentence import Sentence
 from server.errors import DeadlineExceeded, Overloaded
 from tests.fakes import lane_limits
 from tests.server.engine.parts import FLOOD, LITTLE, NEIGHBOUR, add_singles, new_dispatch, new_sentence, slow_cost, take
@@ -109,8 +111,52 @@ def test_sentences_carry_the_forecast_of_their_request_unless_it_is_alone() -> N
     expected = dispatch.check(Demand(2.0, 1.0, 1, 2), math.inf, ANYONE).seconds
     dispatch.add(second)
 
+    assert take(dispatch) == [first, *second]
     assert first.forecast_seconds is None
     assert [sentence.forecast_seconds for sentence in second] == [expected] * 2
+
+
+def test_no_sentence_is_looked_at_under_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    dispatch = new_dispatch()
+    held: list[bool] = []
+
+    class Watched(threading.Condition):
+        def __enter__(self) -> bool:
+            held.append(True)
+            return super().__enter__()
+
+        def __exit__(self, *error: object) -> None:
+            held.pop()
+            self.release()
+
+    dispatch._changed = Watched()
+    looks: list[bool] = []
+
+    def work(_: Sentence) -> float:
+        looks.append(bool(held))
+        return 1.0
+
+    monkeypatch.setattr(Sentence, "work", property(work))
+
+    dispatch.add([new_sentence() for _ in range(5)])
+
+    assert looks == [False] * 5
+    assert dispatch.waiting.work == 5.0
+
+
+def test_a_request_looks_each_other_flow_up_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    dispatch, looked_up = new_dispatch(), [0]
+    for number in range(100):
+        dispatch.check(LITTLE, math.inf, Flow(name=str(number)))
+
+    def count(flow: Flow) -> int:
+        looked_up[0] += 1
+        return hash(flow.name)
+
+    monkeypatch.setattr(Flow, "__hash__", count)
+    dispatch.check(LITTLE, math.inf, Flow(name="0"))
+
+    assert looked_up[0] < 700
 
 
 def test_long_requests_are_a_flow_of_their_own() -> None:

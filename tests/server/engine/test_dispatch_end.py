@@ -3,10 +3,13 @@
 import math
 import random
 import threading
+from concurrent.futures import Future
 
 import pytest
 
+from server.decoding.result import Result
 from server.engine.dispatch import Dispatch
+from server.engine.fair_queue import Load
 from server.engine.flow import ANYONE, Flow
 from server.engine.sentence import Sentence
 from server.errors import NotServing, Overloaded
@@ -86,6 +89,26 @@ def test_of_a_request_only_those_sentences_leave_whose_callers_have_left() -> No
 
     assert dispatch.drop_over() == sentences[1:3]
     assert take(dispatch) == [sentences[0], *sentences[3:]]
+
+
+def test_what_another_lane_takes_while_all_is_looked_at_is_that_lanes() -> None:
+    dispatch = new_dispatch()
+    sentences = [new_sentence() for _ in range(3)]
+    taken: list[Sentence] = []
+
+    class Watched(Future[Result]):
+        def cancelled(self) -> bool:
+            taken.extend(take(dispatch, lane_limits(max_rows=1)))
+            return super().cancelled()
+
+    sentences[1].future = Watched()
+    dispatch.add(sentences)
+    for sentence in sentences:
+        sentence.future.cancel()
+
+    assert dispatch.drop_over() == sentences[1:]
+    assert taken == sentences[:1]
+    assert dispatch.waiting == Load()
 
 
 def test_all_that_waits_is_looked_at_a_few_times_a_second() -> None:

@@ -1,6 +1,7 @@
 """The engine over a fake network, its lanes stepped by hand."""
 
 import dataclasses
+import weakref
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason
 from server.engine.cores import Cores
 from server.engine.engine import Engine
+from server.engine.lane import Lane
+from server.engine.sentence import Sentence
 from server.errors import NotServing, Overloaded
 from server.telemetry.metrics import Metrics
 from server.telemetry.model_metrics import LANE_STATES
@@ -242,8 +245,43 @@ def test_running_sentences_tell_the_ids_that_they_have(manifest: Manifest) -> No
     assert bench.engine.ids_so_far([future]) == {}
 
     bench.step()
+    bench.clock.now += 0.1
 
     found = bench.engine.ids_so_far([future])
     assert list(found) == [future]
     assert len(found[future]) == 1
     assert not other.done()
+
+
+def test_many_who_ask_at_once_what_runs_share_one_look(manifest: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, looks = new_bench(manifest), []
+    futures = bench.submit(*[5] * 8)
+    bench.step()
+
+    def running(lane: Lane) -> list[Sentence]:
+        looks.append(lane)
+        return [sentence for batch in lane._batches for sentence in batch.sentences]
+
+    monkeypatch.setattr(Lane, "running", property(running))
+
+    found = [bench.engine.ids_so_far([future]) for future in futures]
+    bench.step()
+    grown = [bench.engine.ids_so_far([future]) for future in futures]
+
+    assert len(looks) == 1
+    assert [len(each[future]) for each, future in zip(found, futures, strict=True)] == [1] * 8
+    assert [len(each[future]) for each, future in zip(grown, futures, strict=True)] == [2] * 8, "as far as they are"
+
+
+def test_a_look_at_what_runs_keeps_no_caller_in_memory(manifest: Manifest) -> None:
+    bench = new_bench(manifest)
+    (future,) = bench.submit(1)
+    bench.step()
+    bench.engine.ids_so_far([future])
+    bench.step()
+    assert future.done()
+
+    gone = weakref.ref(future)
+    del future
+
+    assert gone() is None

@@ -88,7 +88,7 @@ def test_an_entry_goes_on_where_it_was() -> None:
     sentences = list(entry.sentences)
 
     assert served(queue, 2) == sentences[:2]
-    assert entry.work == sentences[2].work
+    assert entry.load.work == sentences[2].work
     assert [*queue] == [entry]
 
 
@@ -99,7 +99,7 @@ def test_what_waits_is_counted() -> None:
     assert queue.load == Load(5, 25, 14, 14.0)
     assert (queue.load_of(A), queue.load_of(B)) == (Load(3, 15, 12, 12.0), Load(2, 10, 2, 2.0))
 
-    queue.remove(first, [first.sentences[1]])
+    queue.remove(first, {first.sentences[1]})
     assert (queue.load.num_sentences, queue.load_of(A)) == (4, Load(2, 10, 8, 8.0))
     queue.remove(first, list(first.sentences))
 

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,14 +13,18 @@ from server.decoding.result import Result
 from server.engine.flow import ANYONE
 from server.errors import Overloaded
 from server.models.model import Model
+from server.text.source import Given, SourceSentence, SplitText
+from server.translation.answer import TextAnswer
 from server.translation.legs import Leg
-from server.translation.submission import FEW_SENTENCES, cancel, submit
+from server.translation.submission import FEW_SENTENCES, cancel, submit_first
 from tests.server.echo_engine import EchoEngine
+from tests.server.translation.parts import DOG
 
 
-def leg_of(model: Model, spared_seconds: float = 0.0) -> Leg:
-    pair = model.manifest.language_pairs[0]
-    return Leg(model=model, pair=pair, options=DecodingOptions(), spared_seconds=spared_seconds)
+def answers_of(model: Model, number: int, sentence: SourceSentence = DOG) -> list[TextAnswer]:
+    """A text of so many equal sentences, whose leg leaves two seconds to the next one."""
+    leg = Leg(model, model.manifest.language_pairs[0], DecodingOptions(), spared_seconds=2.0)
+    return [TextAnswer(SplitText("", (sentence,) * number), (leg,))]
 
 
 @pytest.mark.parametrize("number", [1, FEW_SENTENCES + 1])
@@ -28,17 +33,16 @@ async def test_sentences_have_the_time_that_their_leg_leaves_them(
 ) -> None:
     deadline = time.monotonic() + 60
 
-    futures = await submit(leg_of(model, 2.0), [(5, 3)] * number, DecodingOptions(), deadline, ANYONE)
+    parts = await submit_first(answers_of(model, number), deadline, ANYONE)
 
     assert engine.deadlines == [deadline - 2.0]
-    assert all(future.done() for future in futures)
+    assert [part.place for part in parts] == [(0, index) for index in range(number)]
+    assert all(part.future.done() for part in parts)
 
 
 async def test_a_caller_who_leaves_while_many_are_submitted_takes_them_along(model: Model, engine: EchoEngine) -> None:
     engine.is_holding, engine.loop = True, asyncio.get_running_loop()
-    submitting = asyncio.create_task(
-        submit(leg_of(model), [(5, 3)] * 600, DecodingOptions(), time.monotonic() + 60, ANYONE)
-    )
+    submitting = asyncio.create_task(submit_first(answers_of(model, 600), time.monotonic() + 60, ANYONE))
     await asyncio.sleep(0)  # it starts
 
     submitting.cancel()
@@ -65,7 +69,7 @@ async def test_given_targets_are_all_submitted_or_none(
     model: Model, engine: EchoEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.is_holding = True
-    submitted = engine.submit
+    submitted, given = engine.submit, replace(DOG, given=Given("Ein Hund.", (7, 3)))
 
     def refuse_the_third(*arguments: Any) -> list[Future[Result]]:
         if len(engine.futures) == 2:
@@ -75,6 +79,6 @@ async def test_given_targets_are_all_submitted_or_none(
     monkeypatch.setattr(EchoEngine, "submit", lambda _, *arguments: refuse_the_third(*arguments))
 
     with pytest.raises(Overloaded):
-        await submit(leg_of(model), [(5, 3)] * 3, DecodingOptions(), time.monotonic() + 60, ANYONE, [(7, 3)] * 3)
+        await submit_first(answers_of(model, 3, given), time.monotonic() + 60, ANYONE)
 
     assert [future.cancelled() for future in engine.futures] == [True, True]

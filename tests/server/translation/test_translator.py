@@ -3,8 +3,10 @@
 import asyncio
 import dataclasses
 import gc
+import threading
 import time
 import weakref
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,9 @@ from server.bundle.tokenizer import Tokenizer
 from server.errors import Code, DeadlineExceeded, InvalidRequest, ModelNotFound, NotServing, Overloaded
 from server.models.model import Model
 from server.telemetry.metrics import Metrics
+from server.text.masking import Masker
 from server.text.splitter import MAX_TEXT_BYTES
+from server.translation.legs import Leg
 from server.translation.memory import MemoryBudget
 from server.translation.request import TextOptions
 from server.translation.translator import Translator, _count
@@ -43,6 +47,33 @@ async def test_sentences_are_told_as_they_complete(translator: Translator, engin
             told.append(await anext(completions))
 
     assert told == [(1, 0), (1, 1), (0, 0), (0, 1)]
+
+
+@pytest.mark.parametrize(("number", "is_away"), [(2, False), (600, True)])
+async def test_sentences_are_looked_at_away_from_the_event_loop_if_they_are_many(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch, number: int, is_away: bool
+) -> None:
+    here, looks = threading.get_ident(), {}
+
+    def watch(kind: type[Any], name: str) -> None:
+        call = getattr(kind, name)
+
+        def watched(*arguments: Any) -> Any:
+            looks[name] = threading.get_ident() != here
+            return call(*arguments)
+
+        monkeypatch.setattr(kind, name, watched)
+
+    watch(Masker, "unknown_script")
+    watch(EchoEngine, "predict_seconds")
+    watch(Leg, "options_for")
+    watch(EchoEngine, "submit")
+    asked = dataclasses.replace(request("A dog runs. " * number, "***"), text=TextOptions(refuse_unknown_scripts=True))
+
+    with await translator.accept(asked) as job:
+        await job.finish()
+
+    assert looks == dict.fromkeys(("unknown_script", "predict_seconds", "options_for", "submit"), is_away)
 
 
 async def test_a_text_that_breaks_a_limit_fails_alone(translator: Translator) -> None:
