@@ -43,10 +43,11 @@ async def test_a_file_of_a_form_has_its_name_and_its_content() -> None:
     [
         (b"--x" + b" " * 1_000_000, "fewer than 64 blanks"),
         (b"--x" + b"\t " * 500_000 + b"\r\n", "fewer than 64 blanks"),
+        (b"--x\r\na:" + b" " * 4000 + b"x\r\n\r\n", "fewer than 64 blanks"),
         (b"--xy\r\n" * 100_000, "at most 4112 parts"),
         (b"--x\ra\r\n" * 100_000, "at most 4112 parts"),
     ],
-    ids=["blanks", "tabs", "false boundaries", "half line ends"],
+    ids=["blanks", "tabs", "blanks in a head", "false boundaries", "half line ends"],
 )
 async def test_what_only_looks_like_boundaries_is_refused(tail: bytes, words: str) -> None:
     with pytest.raises(InvalidRequest, match=f"body: .*{words}"):
