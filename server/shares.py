@@ -74,6 +74,8 @@ class Shares(Generic[Name]):
     def _drop_unless_active(self, name: Name) -> None:
         if name not in self._asked and not self._claims[name].held:
             self._weight -= self._claims.pop(name).weight
+            if not self._claims:
+                self._weight = 0.0  # without the rounding of sums
 
 
 def fair_level(capacity: float, demands: Iterable[tuple[float, float]]) -> float:

@@ -4,13 +4,16 @@ A tenant may keep 100,000 terms. They are read and written on other threads, so 
 """
 
 import asyncio
+import functools
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from babelserve.v1 import glossary_store_pb2 as pb
 from server.access.tenants import caller
 from server.errors import InvalidRequest
 from server.models.kept_glossaries import GivenDictionary, KeptGlossaries, KeptGlossary
+from server.threads import LANE_NICENESS, be_nice
 from server.translation.memory import MemoryBudget
 
 _MAX_DICTIONARIES = 1000  # of a glossary; each has at least one term
@@ -29,6 +32,9 @@ class GlossaryStore:
     def __init__(self, kept: KeptGlossaries, memory: MemoryBudget) -> None:
         self._kept = kept
         self._memory = memory
+        # One thread, and one glossary at a time: all other work on threads has them for itself.
+        self._writer = ThreadPoolExecutor(1, "glossary-writer", functools.partial(be_nice, LANE_NICENESS))
+        self._turn = asyncio.Lock()
 
     async def put(self, message: pb.PutKeptGlossaryRequest, _: float | None = None) -> pb.KeptGlossary:
         """Keeps a glossary. Raises TranslationError; see `KeptGlossaries.put`."""
@@ -62,8 +68,10 @@ class GlossaryStore:
             TranslationError: there is no memory, as of `MemoryBudget.hold`; or the function raises it.
         """
         kept = self._kept.get(caller.get().name, message.id)
-        with self._memory.hold(kept.num_bytes):  # the message with all that is made of it takes no more
-            return await asyncio.to_thread(lambda: read(_with_terms(kept)))
+        async with self._turn:
+            with self._memory.hold(kept.num_bytes, is_more=True):
+                writing = self._writer.submit(lambda: read(_with_terms(kept)))
+                return await asyncio.wrap_future(writing)
 
     async def list(self, _: pb.ListKeptGlossariesRequest, __: float | None = None) -> pb.ListKeptGlossariesResponse:
         """Returns the caller's glossaries without their terms, the oldest first."""

@@ -20,8 +20,9 @@ _RIGHT_TO_LEFT = frozenset(
 _RIGHT_TO_LEFT_SCRIPTS = frozenset(["adlm", "arab", "hebr", "nkoo", "rohg", "samr", "syrc", "thaa"])
 _NAMES = Path(__file__).with_name("language_names.tsv")
 # Lists of models, for each of which an answer is kept: with pivots and without them, of two servers of a gateway's that
-# differ while models change. Half, and these push each other out; twice that takes memory for nothing.
-_MOST_LISTS = 4
+# differ while models change, and of single models, which clients of Google ask for. Half, and these push each other
+# out; twice that takes memory for nothing.
+_MOST_LISTS = 16
 
 _T = TypeVar("_T")
 
