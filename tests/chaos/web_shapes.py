@@ -157,12 +157,18 @@ def _forms() -> Iterator[tuple[str, str, bytes]]:
     yield "bytes", _FORM, b"q=%ff%fe&source=%00"
     yield "100,000 parts", _PARTS, _PART % (b"q", b"a") * 100_000
     yield "no closing boundary", _PARTS, (_PART % (b"q", b"a"))[:-2] + b"a" * 100_000
-    yield "blanks behind a boundary", _PARTS, _PART % (b"q", b"a") + b"--b" + b" " * 1_000_000
-    yield "false boundaries", _PARTS, _PART % (b"q", b"a") + b"--bc\r\n" * 100_000
     yield "no boundary", "content-type: multipart/form-data\r\n", b"a" * 1000
     yield "a long boundary", f"content-type: multipart/form-data; boundary={'b' * 5000}\r\n", b"--b"
     yield "boundaries only", _PARTS, b"--b\r\n" * 100_000
     yield "a header of a part that never ends", _PARTS, b"--b\r\na: " + b"a" * (1 << 20)
+    for name, tail in (("blanks behind", b" "), ("letters behind", b"X\r\n--b"), ("a hyphen behind", b"-\r\n--b")):
+        yield f"{name} boundaries", _PARTS, _PART % (b"x", b"a") + b"--b" + tail * ((1 << 20) // len(tail))
+    for name, head in (
+        ("semicolons", b";" * 4000),
+        ("parameters", b";a=b" * 1000),
+        ("blanks", b"\r\na:" + b" " * 4000),
+    ):
+        yield f"heads of {name}", _PARTS, (_PART.replace(b'"%b"', b"x" + head) % b"a") * 250 + b"--b--"
     yield (
         "a file for a text",
         _PARTS,

@@ -7,7 +7,6 @@ from typing import Any
 import grpc
 import pytest
 import pytest_asyncio
-import yaml
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 
 from server.access.access import Access
@@ -32,6 +31,7 @@ async def test_health_follows_the_server(behind: Behind) -> None:
 
 
 async def test_the_shipped_probe_asks_the_event_loop_and_needs_no_server(behind: Behind) -> None:
+    yaml = pytest.importorskip("yaml")
     shipped = next(yaml.safe_load_all(_GATEWAY.read_text(encoding="utf-8")))["spec"]["template"]["spec"]
     probe = shipped["containers"][0]["livenessProbe"]
     behind.health.set_serving(False)
