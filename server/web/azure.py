@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import json
 import re
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
@@ -137,9 +136,10 @@ class AzureApi:
         query = _query(exchange)
         front.read_version(query)
         answer = front.write_languages(query, await self._backend.list_models(_caller(exchange)))
-        tag = f'"{hashlib.sha256(json.dumps(answer).encode()).hexdigest()[:16]}"'
-        known = exchange.request.headers.get("if-none-match") == tag
-        response = Response(status_code=304) if known else _answer(exchange, answer)
+        response = _answer(exchange, answer)
+        tag = f'"{hashlib.sha256(response.body).hexdigest()[:16]}"'
+        if exchange.request.headers.get("if-none-match") == tag:
+            response = Response(status_code=304)
         response.headers["etag"] = tag
         return response
 
