@@ -245,7 +245,7 @@ class BeamSearch:
 
     @property
     def ids_so_far(self) -> list[int]:
-        """The ids of the best live beam, without prefix and eos. Any thread may ask; after the end there are none."""
+        """The ids of the best live beam, without prefix and eos. Any thread may ask, before the end."""
         prefixes = self._prefixes
         return [token for token in prefixes[0] if token != self._eos_id] if prefixes else []
 

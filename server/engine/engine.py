@@ -142,13 +142,13 @@ class Engine:
         return max(1, self._limits.num_lanes * self._limits.lane.max_rows // options.num_rows)
 
     def ids_so_far(self, futures: Collection[Future[Result]]) -> dict[Future[Result], list[int]]:
-        """Returns the target ids so far, without eos, of each future whose sentence was running at the last look."""
+        """Returns the target ids so far, without eos, of each future whose sentence ran at the last look and still does."""
         now = self._clock()
         if now >= self._next_look:
             self._next_look = now + _LOOK_SECONDS
             running = [sentence for lane in self.lanes for sentence in lane.running]
             self._searches = WeakKeyDictionary({sentence.future: sentence.search for sentence in running})
-        found = {future: self._searches.get(future) for future in futures}
+        found = {future: self._searches.get(future) for future in futures if not future.done()}
         return {future: search.ids_so_far for future, search in found.items() if search is not None}
 
     @property

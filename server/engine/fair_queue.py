@@ -137,7 +137,7 @@ class FairQueue:
 
     def _count_off(self, entry: Entry, sentences: list[Sentence]) -> None:
         queue = self._flows[entry.flow]
-        gone = Load.of(sentences)
+        gone = Load.of(sentences) if entry.sentences else entry.load  # all that was left
         for load in (self.load, queue.load, entry.load):
             load.count(gone, -1)
         if not entry.sentences:

@@ -237,7 +237,10 @@ class Translator:
             masked = list(enumerate(zip(split, rules, strict=True)))
             split = await self._splitter.work(
                 sum(map(len, texts)),
-                lambda _: [with_known_scripts(f"contents[{index}]", text, own.masker) for index, (text, own) in masked],
+                lambda is_over: [
+                    text if is_over() else with_known_scripts(f"contents[{index}]", text, own.masker)
+                    for index, (text, own) in masked
+                ],
                 deadline,
             )
         if request.target_prefixes:

@@ -116,7 +116,7 @@ def test_sentences_carry_the_forecast_of_their_request_unless_it_is_alone() -> N
     assert [sentence.forecast_seconds for sentence in second] == [expected] * 2
 
 
-def test_no_sentence_is_looked_at_under_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_sentence_is_looked_at_under_the_lock_when_many_come(monkeypatch: pytest.MonkeyPatch) -> None:
     dispatch = new_dispatch()
     held: list[bool] = []
 

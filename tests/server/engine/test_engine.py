@@ -273,6 +273,17 @@ def test_many_who_ask_at_once_what_runs_share_one_look(manifest: Manifest, monke
     assert [len(each[future]) for each, future in zip(grown, futures, strict=True)] == [2] * 8, "as far as they are"
 
 
+def test_a_sentence_that_has_ended_since_the_last_look_tells_no_ids(manifest: Manifest) -> None:
+    bench = new_bench(manifest)
+    (future,) = bench.submit(1)
+    bench.step()
+    assert bench.engine.ids_so_far([future])
+    bench.step()
+    assert future.done()
+
+    assert bench.engine.ids_so_far([future]) == {}
+
+
 def test_a_look_at_what_runs_keeps_no_caller_in_memory(manifest: Manifest) -> None:
     bench = new_bench(manifest)
     (future,) = bench.submit(1)
