@@ -142,7 +142,7 @@ class Engine:
         return max(1, self._limits.num_lanes * self._limits.lane.max_rows // options.num_rows)
 
     def ids_so_far(self, futures: Collection[Future[Result]]) -> dict[Future[Result], list[int]]:
-        """Returns the target ids so far, without eos, of each future whose sentence ran at the last look and still does."""
+        """Returns the target ids so far, without eos, of each future whose sentence runs, as of the last look."""
         now = self._clock()
         if now >= self._next_look:
             self._next_look = now + _LOOK_SECONDS
