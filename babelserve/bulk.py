@@ -13,7 +13,8 @@ import grpc
 import grpc.aio
 
 from babelserve.calls import Connection
-from babelserve.errors import DeadlineExceeded, InvalidRequest, ServerFailed, TranslationError, Unavailable
+from babelserve.errors import DeadlineExceeded, InvalidRequest, ServerFailed
+from babelserve.losses import Losses
 from babelserve.messages import MAX_REQUEST_BYTES, translate_result
 from babelserve.results import BulkTranslation
 from babelserve.terms import read_glossaries
@@ -215,22 +216,19 @@ def translate_bulk(
     stub: TranslationServiceStub, connection: Connection, texts: BulkTexts, deadline_seconds: float | None
 ) -> Iterator[BulkTranslation]:
     """See `Client.translate_bulk`."""
-    deadline = _Deadline(deadline_seconds)
-    has_answered = True
-    while has_answered and (messages := texts.messages(deadline.left())) is not None:
-        has_answered = False
+    deadline, losses = _Deadline(deadline_seconds), Losses()
+    while (messages := texts.messages(deadline.left())) is not None:
         call = stub.TranslateBulk(messages, **connection.bulk_terms(deadline.left()))
         try:
             for response in call:
-                has_answered = True
+                losses.end()
                 yield _read(connection.taken(response), texts)
             break
         except grpc.RpcError as error:
-            failure = connection.failure(error)
-            if not (has_answered and isinstance(failure, Unavailable)):
-                raise failure from error
+            pause = losses.pause(error, connection.failure(error))
         finally:
             call.cancel()
+        time.sleep(pause)
     texts.finish()
 
 
@@ -238,31 +236,23 @@ async def translate_bulk_async(
     stub: TranslationServiceStub, connection: Connection, texts: AsyncBulkTexts, deadline_seconds: float | None
 ) -> AsyncIterator[BulkTranslation]:
     """See `AsyncClient.translate_bulk`."""
-    deadline = _Deadline(deadline_seconds)
-    has_answered = True
+    deadline, losses = _Deadline(deadline_seconds), Losses()
     try:
-        while has_answered and (messages := await texts.messages(deadline.left())) is not None:
-            has_answered = False
+        while (messages := await texts.messages(deadline.left())) is not None:
             call = stub.TranslateBulk(messages, **connection.bulk_terms(deadline.left()))
             try:
                 async for response in call:
-                    has_answered = True
+                    losses.end()
                     yield _read(connection.taken(response), texts)
                 break
             except grpc.aio.AioRpcError as error:
-                failure: TranslationError = await asyncio.to_thread(connection.failure, error)
-                if not (has_answered and (isinstance(failure, Unavailable) or _is_of_sending(error))):
-                    raise failure from error
+                pause = losses.pause(error, await asyncio.to_thread(connection.failure, error))
             finally:
                 call.cancel()
+            await asyncio.sleep(pause)
         texts.finish()
     finally:
         texts.close()
-
-
-def _is_of_sending(error: grpc.aio.AioRpcError) -> bool:
-    """Whether a call ended while a text was being sent; gRPC gives an error of its own then, and hides the status."""
-    return error.code() is grpc.StatusCode.INTERNAL and error.details() == "Internal error from Core"
 
 
 class _Deadline:

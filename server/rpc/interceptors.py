@@ -9,9 +9,10 @@ requests at once, and receives the first request only when the handler reads it.
 of a stream of requests.
 """
 
+import asyncio
 import contextlib
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -53,6 +54,9 @@ _METHODS = {
     "GetGlossary": "ListGlossaries",
 }
 _ENDLESS = frozenset({BULK_METHOD, "ModelStreamInfer"})
+# After which the caller of an endless call hears that it has begun. Half, and more calls are committed that a restart
+# ends before their first answer. Three times, and the proxy of `deploy/envoy.yaml` takes them for stalled.
+_SILENT_SECONDS = 5.0
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # not generic at run time
@@ -102,24 +106,23 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
             front=front,
         )
         try:
-            return await self._calls.run(call, partial(self._respond, handler, metadata, context, call.request_id))
+            return await self._calls.run(call, partial(self._respond, handler, metadata, context, call))
         except TranslationError as error:
             return await self._abort(context, error, call.request_id)
 
-    async def _respond(self, handler: Any, metadata: dict[str, Any], context: Any, request_id: str) -> Any:
+    async def _respond(self, handler: Any, metadata: dict[str, Any], context: Any, call: Call) -> Any:
         """Checks the caller, and sends what the handler yields, or returns what it returns."""
         let_in(identify(self._access, metadata, context), context.peer().rpartition(":")[0])
         if not handler.response_streaming:
-            context.set_trailing_metadata(((REQUEST_ID_KEY, request_id),))
+            context.set_trailing_metadata(((REQUEST_ID_KEY, call.request_id),))
             return await handler.stream_unary(None, context)
-        has_begun = False
+        beginning = _Beginning(context, call.request_id)
         messages: AsyncIterator[Any] = handler.stream_stream(None, context)
         async with contextlib.aclosing(messages):  # type: ignore[type-var]
-            async for message in messages:
-                if not has_begun:
-                    await context.send_initial_metadata(((REQUEST_ID_KEY, request_id),))
-                    has_begun = True
-                await context.write(message)
+            with beginning.sent_after(_SILENT_SECONDS) if call.is_endless else contextlib.nullcontext():
+                async for message in messages:
+                    await beginning.send()
+                    await context.write(message)
         return None
 
     async def _look(
@@ -151,6 +154,35 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
             trailing.append((PUSHBACK_KEY, str(milliseconds)))
             trailing.append((DETAILS_KEY, retry_details(code, milliseconds)))
         await context.abort(code, message, tuple(trailing))
+
+
+class _Beginning:
+    """The initial metadata of a stream, which are sent once.
+
+    Args:
+        context: of the call.
+        request_id: of the call.
+    """
+
+    def __init__(self, context: Any, request_id: str) -> None:
+        self._context = context
+        self._metadata = ((REQUEST_ID_KEY, request_id),)
+        self._sending: asyncio.Future[None] | None = None
+
+    def send(self) -> "asyncio.Future[None]":
+        """Sends them, unless that has begun; returns what is done when they are sent."""
+        if self._sending is None:
+            self._sending = asyncio.ensure_future(self._context.send_initial_metadata(self._metadata))
+        return self._sending
+
+    @contextlib.contextmanager
+    def sent_after(self, seconds: float) -> Iterator[None]:
+        """Sends them after a while, unless the block is left before."""
+        timer = asyncio.get_running_loop().call_later(seconds, self.send)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
 
 def _has_expired(context: Any, spare: float) -> bool:

@@ -81,6 +81,20 @@ def test_what_a_lost_call_has_left_is_sent_again_and_nothing_twice(
     assert all(each.translation.text == MANY[each.index].upper() for each in found)
 
 
+def test_a_server_that_is_away_for_a_while_goes_on(
+    translate: Translate, service: ScriptedService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("babelserve.losses._PAUSE_SECONDS", 0.05)
+    away = [(grpc.StatusCode.UNAVAILABLE, "starting", ())] * 9  # the attempts of more than two calls
+    service.most_bulk_texts = 100
+    service.before_answer = lambda request: service.failures.extend(away if service.num_attempts == 1 else ())
+
+    found = translate(iter(MANY))
+
+    assert sorted(each.index for each in found) == list(range(len(MANY)))
+    assert service.num_attempts == 11
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_no_call_without_texts_is_made_while_the_given_iterator_waits(
     server: ScriptedServer, service: ScriptedService, is_async: bool

@@ -182,6 +182,20 @@ def test_envoy_lets_a_bulk_call_last_and_have_more_than_a_message_may(server: Se
 
 
 @needs_envoy
+def test_envoy_lets_a_bulk_call_wait_for_its_first_text(server: ServerProcess) -> None:
+    def messages() -> Iterator[pb.TranslateBulkRequest]:
+        yield pb.TranslateBulkRequest(options=pb.TranslateRequest(target_language_code="de"))
+        time.sleep(9.0)
+        yield pb.TranslateBulkRequest(text=pb.BulkText(id=6, content="A dog runs."))
+
+    changes = {"request_timeout: 15s": "request_timeout: 7s"}  # more than the server is silent for
+    with running_envoy(server.port, changes=changes) as (address, *_), grpc.insecure_channel(address) as channel:
+        answers = list(TranslationServiceStub(channel).TranslateBulk(messages(), timeout=60.0))
+
+    assert [answer.id for answer in answers] == [6]
+
+
+@needs_envoy
 def test_envoy_ends_a_call_whose_message_does_not_end(server: ServerProcess) -> None:
     with running_envoy(server.port, changes=_SHORT) as (address, *_):
         peer = Peer(address)

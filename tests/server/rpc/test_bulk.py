@@ -85,6 +85,21 @@ async def test_an_answer_comes_while_the_client_still_sends(live: Live) -> None:
     assert await call.code() == grpc.StatusCode.OK
 
 
+async def test_a_caller_that_gets_no_answer_for_long_hears_that_the_call_has_begun(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.rpc.interceptors._SILENT_SECONDS", 0.1)
+    call = await sent(live, options())
+
+    initial = dict(await asyncio.wait_for(call.initial_metadata(), 30.0))
+    await call.write(text(1, "One dog."))
+    answer = await call.read()
+    await call.done_writing()
+
+    assert initial["x-request-id"]
+    assert (answer.id, await call.read(), await call.code()) == (1, EOF, grpc.StatusCode.OK)
+
+
 async def test_a_call_without_a_text_is_answered_with_none(live: Live) -> None:
     assert await bulk(live, options()) == {}
 
