@@ -1,8 +1,8 @@
-"""Every block of docs/guides/terms.md, in order, as a reader runs it beside a server with the built-in model."""
+"""Every block of docs/guides/glossaries.md, in order, as a reader runs it beside a server with the built-in model."""
 
 from tests.docs.reader import ROOT, Reader, blocks
 
-PAGE = (ROOT / "docs" / "guides" / "terms.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "glossaries.md").read_text(encoding="utf-8")
 BLOCKS = blocks(PAGE)
 
 
