@@ -9,7 +9,8 @@ from typing import Any
 from tests.web.page.visit import Visit, finished, wait_for, wait_until
 
 TEXTS = {"txt", "html", "htm", "md"}  # these kinds are shown in the box
-MANY = [f"The old man sits on {number} red benches." for number in range(3000)]
+# More than the server translates while a check looks.
+MANY = [f"The old man sits on {number} red benches." for number in range(30_000)]
 
 
 def files_of_all_kinds_come_back(visit: Visit) -> None:
@@ -51,8 +52,8 @@ def progress_is_shown_and_work_can_be_cancelled(visit: Visit) -> None:
     address = send_many(visit, page)
     page.set_input_files("#file", Path(visit.sites.files) / "dog.docx")
 
-    wait_for(page, row("many.json"), r"Translating into German: [1-9]\d* of 3000 texts, about \d+ (s|min) left\.")
-    assert page.locator(f"{row('many.json')} progress").get_attribute("max") == "3000"
+    wait_for(page, row("many.json"), r"Translating into German: [1-9]\d* of 30000 texts, about \d+ (s|min) left\.")
+    assert page.locator(f"{row('many.json')} progress").get_attribute("max") == "30000"
     assert int(page.locator(f"{row('many.json')} progress").get_attribute("value")) > 0
     wait_for(page, row("dog.docx"), r"Translated into German\.")
     assert visit.violations(page) == []
@@ -67,7 +68,7 @@ def progress_is_shown_and_work_can_be_cancelled(visit: Visit) -> None:
 def leaving_the_page_ends_its_work(visit: Visit) -> None:
     page = visit.open()
     address = send_many(visit, page)
-    wait_for(page, row("many.json"), r"Translating into German: [1-9]\d* of 3000")
+    wait_for(page, row("many.json"), r"Translating into German: [1-9]\d* of 30000")
 
     with page.expect_event("dialog") as asked:
         page.once("dialog", lambda dialog: dialog.accept())
@@ -111,7 +112,7 @@ def a_file_that_the_server_has_lost_can_be_sent_again(visit: Visit) -> None:
         page, row("many.json"), "^.*The server has lost this file, perhaps because it was started anew. Try again."
     )
     page.locator(row("many.json")).get_by_role("button", name="Try again").click()
-    wait_for(page, row("many.json"), r"Translating into German: [1-9]\d* of 3000")
+    wait_for(page, row("many.json"), r"Translating into German: [1-9]\d* of 30000")
     page.locator(row("many.json")).get_by_role("button", name="Cancel").click()
 
 
@@ -124,7 +125,7 @@ def a_connection_that_breaks_is_waited_for(visit: Visit) -> None:
     wait_for(page, row("many.json"), r"The server cannot be reached\. The page tries again\.")
     page.context.set_offline(False)
 
-    wait_for(page, row("many.json"), r"Translating into German: [1-9]\d* of 3000")
+    wait_for(page, row("many.json"), r"Translating into German: [1-9]\d* of 30000")
     page.locator(row("many.json")).get_by_role("button", name="Cancel").click()
 
 
@@ -155,7 +156,7 @@ def hostile_names_stay_texts(visit: Visit) -> None:
 
 
 def send_many(visit: Visit, page: Any) -> str:
-    """Sends a file of so many texts that the work outlasts any check, and returns its document's address."""
+    """Sends a file of many texts, `many.json`, and returns the address of its document."""
     with page.expect_response("**/v1/documents") as answer:
         page.set_input_files("#file", buffer("many.json", json.dumps(MANY).encode()))
     return f"{visit.sites.open}/v1/documents/{answer.value.json()['id']}"
