@@ -11,6 +11,7 @@ from tests.acceptance.server_process import ServerProcess, free_ports, running_s
 from tests.chaos.callers import Callers, Outcomes, callers, pinned
 from tests.chaos.case import none
 from tests.chaos.envoy import running_envoy
+from tests.chaos.journal import LATE_SECONDS
 from tests.chaos.load import Command
 from tests.chaos.observations import metric
 from tests.chaos.requests import golden_requests, keyed_requests
@@ -102,18 +103,19 @@ class Bench:
         """Offers a multiple of what the server can do."""
         return self.callers.run(self._open(multiple, seconds, TIMEOUT_SECONDS, with_retries=with_retries))
 
-    def judged(self, name: str, outcomes: Outcomes, codes: Iterable[str]) -> Check:
+    def judged(self, name: str, outcomes: Outcomes, codes: Iterable[str], late_seconds: float = LATE_SECONDS) -> Check:
         """Returns P1 to P3 of a load, and the sentences that got another answer than alone, which fp32 forbids.
 
         Args:
             name: of the load.
             outcomes: of it.
             codes: that may come.
+            late_seconds: after its deadline a call hangs.
         """
         journal = outcomes.journal
         wrong = {entry.request for entry in journal.entries if entry.is_right is False}
         texts = [f"wrong: {self.command.contents[request]}" for request in sorted(wrong)]
-        return none(f"{name}: journal", [*journal.faults(codes), *texts], f"{len(journal.entries)} calls")
+        return none(f"{name}: journal", [*journal.faults(codes, late_seconds), *texts], f"{len(journal.entries)} calls")
 
     @property
     def _http_address(self) -> str:

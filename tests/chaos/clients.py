@@ -15,7 +15,7 @@ import grpc
 from babelserve.channel import channel_options, service_config
 from babelserve.v1.translation_pb2 import TranslateRequest, TranslateResponse
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
-from tests.chaos.journal import OK, Entry, Journal
+from tests.chaos.journal import LATE_SECONDS, OK, Entry, Journal
 from tests.chaos.requests import Requests, keyed_requests
 
 _GIVE_UP_SECONDS = 15.0  # after a call's deadline: it hangs
@@ -94,9 +94,9 @@ class Clients:
             calls.append(asyncio.create_task(self.call(timeout(), cancels_after())))
         await asyncio.gather(*calls)
 
-    def faults(self, codes: Sequence[str]) -> list[str]:
+    def faults(self, codes: Sequence[str], late_seconds: float = LATE_SECONDS) -> list[str]:
         """Returns what breaks P1 to P3 where only these codes, and OK, may come."""
-        found = self.journal.faults({OK, *codes})
+        found = self.journal.faults({OK, *codes}, late_seconds)
         leaks = [words for words in self.details if "failpoint" in words or "Traceback" in words or "/" in words]
         return found + [f"an error says {words!r}" for words in leaks]
 

@@ -33,6 +33,7 @@ from tests.acceptance.server_process import (
 )
 from tests.chaos.case import Case, Options, at_most, none, told
 from tests.chaos.hostile_bundles import BUNDLES, FOLDERS, VARIANT, alone, make_hostile
+from tests.children import children
 
 _FLAGS = ("--variant", VARIANT, "--lanes", "1", "--host", "127.0.0.1")
 _EXTRA_SECONDS = 2.0
@@ -71,15 +72,7 @@ class _Watch:
         while not stop.wait(0.05):
             with suppress(OSError, StopIteration, ValueError):
                 self.most_mib = max(self.most_mib, rss_mib(self.server))
-            self.most_proofs_mib = max(self.most_proofs_mib, sum(map(_rss_mib, _children(self.server))))
-
-
-def _children(server: ServerProcess) -> list[int]:
-    found: list[int] = []
-    for task in Path(f"/proc/{server.process.pid}/task").glob("*/children"):
-        with suppress(OSError):
-            found += map(int, task.read_text(encoding="ascii").split())
-    return found
+            self.most_proofs_mib = max(self.most_proofs_mib, sum(map(_rss_mib, children(self.server.process.pid))))
 
 
 def _rss_mib(pid: int) -> float:

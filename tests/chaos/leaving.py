@@ -12,7 +12,7 @@ from tests.acceptance.report import Check
 from tests.chaos.callers import REFUSED, percentile
 from tests.chaos.case import Case, Options, asynchronous, at_most, none, told
 from tests.chaos.clients import Clients, clients
-from tests.chaos.journal import OK, Entry
+from tests.chaos.journal import LATE_SECONDS, OK, QUICK_LATE_SECONDS, Entry
 from tests.chaos.observations import left_behind, metric, resources
 from tests.chaos.requests import keyed_requests
 from tests.chaos.servers import BrokenServer, Spec, broken_server
@@ -119,8 +119,10 @@ async def expired(options: Options) -> list[Check]:
         rows, tokens = crowd.rows() - rows, crowd.tokens() - tokens
     counts = crowd.leave.journal.counts()
     num_good = sum(entry.is_good for entry in stayed)
+    late_seconds = QUICK_LATE_SECONDS if options.is_quick else LATE_SECONDS
+    faults = crowd.leave.faults(["DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED"], late_seconds)
     checks += [
-        none("journal of those who leave", crowd.leave.faults(["DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED"])),
+        none("journal of those who leave", faults),
         told("calls that expired", f"{counts['DEADLINE_EXCEEDED']} of {counts.total()}"),
         told("tokens decoded for nobody", f"{1.0 - tokens / max(rows, 1.0):.1%}"),
         Check("goodput of those who stay", f"{num_good} of {len(stayed)}", ">= 95 %", num_good >= 0.95 * len(stayed)),

@@ -16,6 +16,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.acceptance.server_process import ServerProcess
+from tests.children import children
 from tests.samples import total
 
 _ASK_INTERVAL_SECONDS = 0.25
@@ -111,11 +112,10 @@ def resources(pid: int) -> Resources:
     process = Path(f"/proc/{pid}")
     fields = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
     stat = (process / "stat").read_text().rpartition(")")[2].split()
-    children = [line for task in (process / "task").iterdir() for line in (task / "children").read_text().split()]
     return Resources(
         num_threads=int(fields["Threads"]),
         num_files=len(list((process / "fd").iterdir())),
-        num_children=len(children),
+        num_children=len(children(pid)),
         resident_bytes=int(fields["VmRSS"].split()[0]) << 10,
         cpu_seconds=(int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK"),
     )

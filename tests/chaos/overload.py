@@ -18,7 +18,7 @@ from tests.chaos.bench import CALM, TIMEOUT_SECONDS, Bench, Plan, bench
 from tests.chaos.callers import Outcomes, percentile
 from tests.chaos.case import Case, Options, Skipped, told
 from tests.chaos.envoy import find_envoy
-from tests.chaos.journal import OVERLOAD_CODES
+from tests.chaos.journal import OVERLOAD_CODES, QUICK_LATE_SECONDS
 from tests.chaos.observations import resources, watched_health
 from tests.chaos.servers import Spec
 
@@ -137,7 +137,7 @@ def _quick(options: Options) -> Iterator[Check]:
         system.measure_saturation(4.0)
         with watched_health(system.server) as health:
             outcomes = system.overload(5.0, 5.0, with_retries=False)
-        yield system.judged("5x", outcomes, _CODES)
+        yield system.judged("5x", outcomes, _CODES, QUICK_LATE_SECONDS)
     yield told("5x: goodput", f"{outcomes.goodput / system.saturation:.0%} of saturation")
     without = outcomes.num_without_pushback
     yield Check("5x: refusals without pushback", str(without), "0", without == 0)

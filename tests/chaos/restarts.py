@@ -15,7 +15,7 @@ from tests.chaos.requests import keyed_requests
 from tests.chaos.servers import Replicas, Spec, broken_server, replicas
 
 _RATE = 100.0  # calls a second
-_DRAIN_DELAY_SECONDS = 1.0
+_DRAIN_DELAY_SECONDS = 3.0
 _SLOW = Spec(step_seconds=0.02)  # a quarter of a second a call: a dozen are under way in each replica
 MAX_ATTEMPTS = 4
 _GRACE_SECONDS = 1.0

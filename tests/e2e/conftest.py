@@ -60,6 +60,11 @@ def metric(server: ServerProcess, name: str, **labels: str) -> float:
 
 
 def wait_for_metric(server: ServerProcess, expected: float, name: str, **labels: str) -> None:
-    """Reads the page until the sample is as expected, now and then; the test's own time-out bounds it."""
-    while metric(server, name, **labels) != expected:
+    """Reads the page until the sample is as expected."""
+    wait_until(lambda: metric(server, name, **labels) == expected)
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Looks until it is so, now and then; the test's own time-out bounds it."""
+    while not is_so():
         time.sleep(_BETWEEN_SECONDS)

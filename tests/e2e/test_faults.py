@@ -22,7 +22,7 @@ from server.app import EXIT_ENGINE_LOST
 from server.bundle.bundle import Bundle
 from tests.acceptance.calls import open_stub
 from tests.acceptance.server_process import ServerProcess, launch_server
-from tests.e2e.conftest import metric, wait_for_metric
+from tests.e2e.conftest import metric, wait_for_metric, wait_until
 
 TIMEOUT = 200.0
 NUM_CALLERS = 8
@@ -98,6 +98,7 @@ def test_a_server_that_cannot_recover_answers_everybody_and_ends(start: Start, d
     watchers = [Watcher(server, name) for name in ("", "readiness", "liveness")]
     callers = [Caller(server, sentence) for sentence in dev_set.sources[:NUM_CALLERS]]
     wait_for_answers(callers)
+    wait_until(lambda: all(each.statuses for each in watchers))
 
     began = time.monotonic()
     server.process.send_signal(signal.SIGUSR1)
@@ -141,5 +142,4 @@ def test_a_bad_lane_is_replaced_and_the_server_goes_on(start: Start, dev_set: De
 
 
 def wait_for_answers(callers: list[Caller]) -> None:
-    while not all(caller.texts for caller in callers):
-        time.sleep(0.01)
+    wait_until(lambda: all(caller.texts for caller in callers))

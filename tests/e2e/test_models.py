@@ -21,7 +21,7 @@ from tests.acceptance.bad_bundles import BadBundle, absurd_bundles, bad_bundles
 from tests.acceptance.calls import open_stub
 from tests.acceptance.model_swaps import change_search, put, rss_mib, swap_under_load
 from tests.acceptance.server_process import ServerProcess, launch_server, running_server
-from tests.e2e.conftest import metric, wait_for_metric
+from tests.e2e.conftest import metric, wait_for_metric, wait_until
 
 TIMEOUT = 200.0
 BROKEN = (
@@ -80,7 +80,9 @@ def test_each_request_goes_to_its_model_and_everything_names_it(server: ServerPr
     assert [(each.model, each.model_version) for each in answers] == [("second", "0"), ("first", "1"), ("second", "0")]
     assert len({each.translations[0].text for each in answers}) == 1
     assert told == [HealthCheckResponse.SERVING] * 3
-    assert [metric(server, "sentences_total", model=name, outcome="ok") for name in ("first", "second")] >= [1, 2]
+    wait_until(
+        lambda: [metric(server, "sentences_total", model=name, outcome="ok") for name in ("first", "second")] >= [1, 2]
+    )
     assert server.stop() == 0
     assert '"model": "first", "model_version": "1"' in server.stderr()
 
@@ -115,6 +117,7 @@ def test_broken_versions_are_refused_by_name_while_the_old_one_serves(
 
     assert answer.model_version == "1"
     assert metric(server, "model_last_load_successful", model="first") == 0
+    assert server.stop() == 0  # and its log is whole
     found = refusals(server)
     assert found.keys() == cases.keys()
     wrong = {

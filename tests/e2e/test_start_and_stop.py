@@ -96,7 +96,7 @@ def test_running_streams_end_well_after_sigterm(start: Start, dev_set: DevSet) -
 
 
 def test_what_outlasts_the_drain_is_answered_unavailable(start: Start, dev_set: DevSet) -> None:
-    server = start("--drain-delay", "0", "--drain-timeout", "0")
+    server = start("--drain-delay", "0", "--drain-timeout", "0", "--max-request-seconds", "3600")
     with open_stub(server.address) as stub:
         call = stub.TranslateStream(pb.TranslateStreamRequest(request=request(" ".join(dev_set.sources * 20))))
         next(call)

@@ -93,8 +93,7 @@ async def test_the_faults_of_all_ports_and_of_the_bundle_are_listed_together(tmp
 
 
 async def test_a_bundle_that_is_none_ends_the_server_and_frees_its_ports(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
 
     with pytest.raises(BundleError, match=r"manifest\.json: cannot be read"):
         await serve(settings(tmp_path, metrics_port=port), "1.2.3")

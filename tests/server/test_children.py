@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from server.children import Bounds, isolate, run_child
+from tests.children import children
 from tests.server.models.administered import until
 
 HERE, BOUNDS = "tests.server.test_children", Bounds(30, 256 << 20)
@@ -51,13 +52,6 @@ def try_in_isolation(what: str) -> None:
         FORBIDDEN[what]()
     except PermissionError:
         say("refused")
-
-
-def children() -> set[int]:
-    found: set[int] = set()
-    for task in Path("/proc/self/task").glob("*/children"):
-        found |= set(map(int, task.read_text(encoding="ascii").split()))
-    return found
 
 
 async def test_a_child_runs_a_function_with_arguments_and_files_of_its_parent(tmp_path: Path) -> None:

@@ -18,8 +18,10 @@ from server.fronts.in_process import InProcess
 from server.telemetry.metrics import Metrics
 from server.text.splitter import MAX_TEXT_BYTES
 from server.translation.calls import Calls
+from server.translation.pushback import Pushback
 from server.translation.running_calls import RunningCalls
 from server.translation.translator import Translator
+from tests.fakes import FakeClock
 from tests.server.echo_engine import EchoEngine
 
 CALLER = Caller(front="libretranslate", request_id="my-id", address="1.2.3.4")
@@ -119,9 +121,8 @@ async def test_a_deadline_is_that_of_the_request(backend: Backend, engine: EchoE
     assert late - soon > 50  # the server's own is 60 s
 
 
-async def test_an_overload_tells_each_caller_a_time_of_its_own(
-    backend: Backend, translator: Translator, engine: EchoEngine
-) -> None:
+async def test_an_overload_tells_each_caller_a_time_of_its_own(backend: InProcess, engine: EchoEngine) -> None:
+    backend._calls.pushback = Pushback(FakeClock())
     times = []
     for _ in range(3):
         engine.refuses = Overloaded("full", "sentences", retry_after_seconds=0.0)

@@ -13,6 +13,7 @@ from server.bundle.bundle import Bundle
 from server.children import Bounds
 from server.models.proof import Unproved, proof_bounds, prove, prove_all, size_bounds
 from tests.chaos.hostile_bundles import BUNDLES
+from tests.children import children
 from tests.server.models.administered import until
 
 LONG = Bounds(60, 1 << 30)
@@ -22,13 +23,6 @@ def spoilt(tiny_bundle: Bundle, tmp_path: Path, kind: str) -> Path:
     directory = shutil.copytree(tiny_bundle.directory, tmp_path / kind)
     BUNDLES[kind](directory)
     return directory
-
-
-def children() -> set[int]:
-    found: set[int] = set()
-    for task in Path("/proc/self/task").glob("*/children"):
-        found |= set(map(int, task.read_text(encoding="ascii").split()))
-    return found
 
 
 async def test_a_good_bundle_is_proved_and_said_to_be(tiny_bundle: Bundle) -> None:

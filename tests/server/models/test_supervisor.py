@@ -116,14 +116,16 @@ def test_a_batch_that_raises_does_not_spin_and_its_lane_is_replaced(
 def test_a_hung_lane_loses_the_engine_and_everybody_is_answered_at_once(
     watch: Callable[..., Watched], num_hung: int
 ) -> None:
-    may_go = threading.Event()
+    hangs, may_go = threading.Event(), threading.Event()
 
     def hang(number: int, ids: Any, log_probs: Any) -> None:
         if number < num_hung:
+            hangs.set()
             may_go.wait()
 
     watched = watch(2, hang)
     watched.submit(*[30] * 60)
+    assert hangs.wait(100)
 
     seconds = watched.look_until(lambda: not watched.supervisor.is_alive())
     codes = watched.codes()

@@ -49,7 +49,7 @@ class Watched:
         """Looks, at once when there is an alarm, until something is so; returns seconds of the fake clock."""
         started = self.clock.now
         while not is_over():
-            if not self.engine.alarm.wait(0.01):
+            if not self.engine.alarm.wait(0.03):
                 self.clock.now += 0.5
                 assert self.clock.now - started <= MOST_SECONDS
             self.engine.alarm.clear()
@@ -145,5 +145,6 @@ def on_first_decoder(spoil: Spoil) -> Spoil:
 
 
 def assert_rows_are_free(watched: Watched) -> None:
-    assert [lane.num_rows for lane in watched.engine.lanes] == [0] * len(watched.engine.lanes)
-    assert watched.engine._dispatch._running_rows == 0
+    """Looks until they are: a lane frees a sentence's rows just after it has answered it."""
+    engine = watched.engine
+    watched.look_until(lambda: not any(lane.num_rows for lane in engine.lanes) and not engine._dispatch._running_rows)

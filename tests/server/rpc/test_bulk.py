@@ -204,7 +204,7 @@ async def test_a_caller_who_leaves_takes_the_sentences_along(live: Live, engine:
 
 async def test_a_passed_deadline_ends_the_call(live: Live, engine: EchoEngine, metrics: Metrics) -> None:
     engine.is_holding = True
-    call: Any = live.stub.TranslateBulk(iter([options(), text(1, "One dog.")]), timeout=0.3)
+    call: Any = live.stub.TranslateBulk(iter([options(), text(1, "One dog.")]), timeout=1.0)
 
     code, _ = await told(call.read())
     await live.running.wait_until_idle()

@@ -164,7 +164,7 @@ async def test_a_caller_who_leaves_takes_the_sentences_along(live: Live, engine:
 async def test_a_passed_deadline_takes_the_sentences_along(live: Live, engine: EchoEngine, metrics: Any) -> None:
     engine.is_holding = True
 
-    code, _ = await told(live.stub.Translate(request("One dog."), timeout=0.2))
+    code, _ = await told(live.stub.Translate(request("One dog."), timeout=1.0))
     await live.running.wait_until_idle()
 
     assert code == grpc.StatusCode.DEADLINE_EXCEEDED

@@ -149,5 +149,5 @@ def test_a_collector_that_is_slow_or_down_holds_nobody_up(
     closing = time.monotonic()
     tracing.close()
 
-    assert longest < 1.0  # an answer that was waited for would take 10 seconds
+    assert longest < 5.0  # an answer that was waited for would take 10 seconds
     assert time.monotonic() - closing < 5.0

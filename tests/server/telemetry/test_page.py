@@ -64,6 +64,7 @@ def test_a_peer_who_does_not_send_or_read_is_let_go(metrics: Metrics, monkeypatc
         deaf = socket.create_connection((HOST, port), SECONDS)
         deaf.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
         deaf.close()
+        monkeypatch.undo()
         _, scraped = read(port)
 
     assert scraped

@@ -120,29 +120,38 @@ def a_long_text_is_whole(visit: Visit) -> None:
 def pieces_of_a_stream_are_all_written(visit: Visit) -> None:
     page = visit.open()
 
-    written = page.evaluate(
+    written, pauses = page.evaluate(
         """async () => {
         const { Pace } = await import("./page/pace.mjs");
-        const written = [];
+        const written = [], pauses = [], due = new Map();
+        const { setTimeout, clearTimeout } = window;
+        window.setTimeout = (act, milliseconds) => {
+            due.set(pauses.push(milliseconds), act);
+            return pauses.length;
+        };
+        window.clearTimeout = (timer) => due.delete(timer);
+        const elapse = () => due.forEach((act, timer) => due.delete(timer) && act());  // those that it sets, too
         const pace = new Pace((items) => {
             written.push([...items]);
-            for (const end = Date.now() + 20; Date.now() < end; );
+            for (const end = performance.now() + 21; performance.now() < end; );
         });
         pace.add([1]);
         pace.add([2]);
         pace.add([3, 4]);
-        await new Promise((resolve) => setTimeout(resolve, 300));
+        elapse();
         pace.add([5]);
         pace.add([6]);
         pace.finish();
         pace.add([7]);
         pace.add([8]);
         pace.stop();
-        await new Promise((resolve) => setTimeout(resolve, 300));
-        return written;
+        elapse();
+        Object.assign(window, { setTimeout, clearTimeout });
+        return [written, pauses];
         }"""
     )
 
+    assert min(pauses) >= 4 * 20
     assert written == [[1], [2, 3, 4], [5], [6], [7]]
 
 
