@@ -46,7 +46,7 @@ _OTHER_SPACE = re.compile(r"[^\S ]")
 _LINE_BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 _CLAUSE_END = re.compile(r"[,;:\u2013\u2014)\]]\s+|[\u3001\uff0c\uff1b\uff1a]\s*")
 _LABEL = re.compile(  # in brackets of East Asia, such as 【Test】
-    r"\s*[\u3008\u300a\u300c\u300e\u3010\u3014\u3016\uff3b][^\u3008-\u3017\uff3b\uff3d]{1,60}"
+    r"\s*+[\u3008\u300a\u300c\u300e\u3010\u3014\u3016\uff3b][^\u3008-\u3017\uff3b\uff3d]{1,60}"
     r"[\u3009\u300b\u300d\u300f\u3011\u3015\u3017\uff3d]\s*"
 )
 _LONGEST_ORDINAL = 16  # characters
