@@ -228,7 +228,7 @@ def translate_bulk(
             pause = losses.pause(error, connection.failure(error))
         finally:
             call.cancel()
-        time.sleep(pause)
+        time.sleep(deadline.cut(pause))
     texts.finish()
 
 
@@ -249,7 +249,7 @@ async def translate_bulk_async(
                 pause = losses.pause(error, await asyncio.to_thread(connection.failure, error))
             finally:
                 call.cancel()
-            await asyncio.sleep(pause)
+            await asyncio.sleep(deadline.cut(pause))
         texts.finish()
     finally:
         texts.close()
@@ -267,6 +267,11 @@ class _Deadline:
         if (seconds := self._end - time.monotonic()) <= 0:
             raise DeadlineExceeded("the deadline of all texts has passed")  # gRPC may say "Internal error from Core"
         return seconds
+
+    def cut(self, seconds: float) -> float:
+        """Returns these seconds, or those that are left if these are fewer."""
+        left = self.left()
+        return seconds if left is None else min(seconds, left)
 
 
 def _read(response: translation_pb2.TranslateBulkResponse, texts: _Unanswered) -> BulkTranslation:

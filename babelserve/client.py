@@ -161,8 +161,9 @@ class Client:
     ) -> Iterator[BulkTranslation]:
         """Translates any number of texts, and yields each translation when it is done, in any order.
 
-        A thread takes texts off `contents` as fast as the server needs them. If the server goes away, the texts without
-        an answer are sent again. Leaving the loop early cancels the rest.
+        A thread takes texts off `contents` as fast as the server needs them. If a server goes away that has begun to
+        answer, the texts without an answer are sent again, for up to 45 seconds. Leaving the loop early cancels the
+        rest.
 
         Args:
             contents: Texts, such as a generator's.

@@ -5,51 +5,58 @@ from typing import Any
 
 import grpc
 
-from babelserve.errors import TranslationError, Unavailable
+from babelserve.errors import Overloaded, TranslationError, Unavailable
 
-# After a loss, without an answer in between. Half, and a server that restarts may take longer. Twice, and an error is
-# told late.
-_PATIENCE_SECONDS = 30.0
-_PAUSE_SECONDS = 0.5  # before each further call after a loss
+# That calls may fail after a loss. Half, and a server that is back after 20 s is not found: a channel tries it every
+# 10 s. Twice, and an error is told late.
+_PATIENCE_SECONDS = 45.0
+_PAUSE_SECONDS = 0.5  # before each call that follows such a failure
+_REQUEST_ID = "x-request-id"  # in the initial metadata of a call that has begun
 
 
 class Losses:
     """The calls that were lost since the last answer."""
 
     def __init__(self) -> None:
-        self._has_answered = False
-        self._since: float | None = None
+        self._has_begun = False  # whether a server has taken the work
+        self._is_lost = False
+        self._failing_since: float | None = None
 
     def end(self) -> None:
         """Notes an answer."""
-        self._has_answered = True
-        self._since = None
+        self._has_begun = True
+        self._is_lost = False
+        self._failing_since = None
 
     def pause(self, error: Any, failure: TranslationError) -> float:
-        """Returns the seconds after which the call is made again.
+        """Returns the seconds after which a call that has ended with an error is made again.
 
-        It is if texts have been answered before, at once after the first loss and for a while after it.
+        It is if a server has answered texts, or has said that the call had begun. The first call after a loss is made
+        at once. If that fails, too, calls are made for a while.
 
         Raises:
-            TranslationError: the failure, if it is not.
+            TranslationError: the failure, if the call is not made again.
         """
-        if not (self._has_answered and _is_loss(error, failure)):
+        self._has_begun = self._has_begun or _REQUEST_ID in dict(error.initial_metadata() or ())
+        if not (self._has_begun and _is_loss(error, failure)):
             raise failure from error
+        if not self._is_lost:
+            self._is_lost = True
+            return failure.retry_after_seconds or 0.0
         now = time.monotonic()
-        if self._since is None:
-            self._since = now
-            return 0.0
-        if now >= self._since + _PATIENCE_SECONDS:
+        if self._failing_since is None:
+            self._failing_since = now
+        if now >= self._failing_since + _PATIENCE_SECONDS:
             raise failure from error
-        return _PAUSE_SECONDS
+        return max(_PAUSE_SECONDS, failure.retry_after_seconds or 0.0)
 
 
 def _is_loss(error: Any, failure: TranslationError) -> bool:
     """Whether the server may have ended, and not the call: then another call can go on.
 
-    A proxy resets a call whose server it has lost. If a call ends while a text is being sent, gRPC's client for asyncio
-    gives an error of its own, and hides the status.
+    The servers that are left may have no room at first. A proxy resets a call whose server it has lost. If a call ends
+    while a text is being sent, gRPC's client for asyncio gives an error of its own, and hides the status.
     """
     words = error.details() or ""
     is_reset = "RST_STREAM" in words or words == "Internal error from Core"
-    return isinstance(failure, Unavailable) or (error.code() is grpc.StatusCode.INTERNAL and is_reset)
+    return isinstance(failure, Unavailable | Overloaded) or (error.code() is grpc.StatusCode.INTERNAL and is_reset)

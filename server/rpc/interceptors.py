@@ -12,7 +12,7 @@ of a stream of requests.
 import asyncio
 import contextlib
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -118,11 +118,11 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] # n
             return await handler.stream_unary(None, context)
         beginning = _Beginning(context, call.request_id)
         messages: AsyncIterator[Any] = handler.stream_stream(None, context)
-        async with contextlib.aclosing(messages):  # type: ignore[type-var]
-            with beginning.sent_after(_SILENT_SECONDS) if call.is_endless else contextlib.nullcontext():
-                async for message in messages:
-                    await beginning.send()
-                    await context.write(message)
+        told = beginning.sent_after(_SILENT_SECONDS) if call.is_endless else contextlib.nullcontext()
+        async with contextlib.aclosing(messages), told:  # type: ignore[type-var]
+            async for message in messages:
+                await beginning.send()
+                await context.write(message)
         return None
 
     async def _look(
@@ -175,14 +175,19 @@ class _Beginning:
             self._sending = asyncio.ensure_future(self._context.send_initial_metadata(self._metadata))
         return self._sending
 
-    @contextlib.contextmanager
-    def sent_after(self, seconds: float) -> Iterator[None]:
-        """Sends them after a while, unless the block is left before."""
+    @contextlib.asynccontextmanager
+    async def sent_after(self, seconds: float) -> AsyncIterator[None]:
+        """Sends them after a while, unless the block is left before.
+
+        The block's end waits until they are sent, because gRPC would send them again with the status of the call.
+        """
         timer = asyncio.get_running_loop().call_later(seconds, self.send)
         try:
             yield
         finally:
             timer.cancel()
+            if self._sending is not None:
+                await asyncio.gather(self._sending, return_exceptions=True)
 
 
 def _has_expired(context: Any, spare: float) -> bool:

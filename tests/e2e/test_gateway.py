@@ -109,10 +109,11 @@ async def test_of_two_replicas_one_may_be_stopped_or_killed() -> None:
             await asyncio.sleep(1.0)
             await asyncio.to_thread(group.servers[0].stop)
             await asyncio.to_thread(group.start(0).wait_until_serving)
-            while not await asyncio.to_thread(  # noqa: ASYNC110 # nothing tells when the gateway has found it again
-                metric, group.servers[0], "requests_started_total"
-            ):
-                await asyncio.sleep(0.1)
+            async with asyncio.timeout(30.0):  # of the load
+                while not await asyncio.to_thread(  # noqa: ASYNC110 # nothing tells when the gateway has found it again
+                    metric, group.servers[0], "requests_started_total"
+                ):
+                    await asyncio.sleep(0.1)
             group.servers[1].process.kill()
             await asyncio.sleep(1.0)
             load.cancel()

@@ -13,10 +13,10 @@ from server.documents.formats import UnknownFormat
 from server.documents.job import DocumentFailed, Job, State
 from server.errors import Code, InvalidRequest, Overloaded
 from server.fronts.in_process import InProcess
+from tests.children import children
 from tests.server.documents.conftest import CALLER, OPTIONS, Translated
 from tests.server.echo_engine import EchoEngine
 from tests.server.models.administered import until
-from tests.server.test_children import children
 
 OTHER = replace(CALLER, address="5.6.7.8")
 

@@ -13,8 +13,8 @@ from server.children import Bounds, Ended
 from server.documents.parsing import BadDocument, Parser
 from server.errors import NotServing
 from tests.babelserve.formats.files import members, word
+from tests.children import children
 from tests.server.models.administered import until
-from tests.server.test_children import children
 
 
 @contextlib.contextmanager

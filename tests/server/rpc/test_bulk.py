@@ -100,6 +100,17 @@ async def test_a_caller_that_gets_no_answer_for_long_hears_that_the_call_has_beg
     assert (answer.id, await call.read(), await call.code()) == (1, EOF, grpc.StatusCode.OK)
 
 
+async def test_a_call_that_has_begun_ends_with_its_error(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.rpc.interceptors._SILENT_SECONDS", 0.1)
+    call = await sent(live, options())
+
+    await asyncio.wait_for(call.initial_metadata(), 30.0)
+    await call.write(options())
+
+    assert await call.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert "text: must be set" in await call.details()
+
+
 async def test_a_call_without_a_text_is_answered_with_none(live: Live) -> None:
     assert await bulk(live, options()) == {}
 

@@ -184,7 +184,7 @@ async def test_who_sends_half_of_a_message_on_many_connections_keeps_nobody_wait
     begun = time.monotonic()
 
     assert await intake.read(Sender("honest", b"abc")) == b"abc"
-    assert time.monotonic() - begun < 10.0  # each of 400 kept a turn, of which there were six, for three seconds
+    assert time.monotonic() - begun < 2.9  # each of 400 kept a turn, of which there were six, for three seconds
     for task in halves:
         task.cancel()
     await asyncio.wait(halves)

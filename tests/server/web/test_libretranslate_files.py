@@ -9,9 +9,9 @@ import pytest
 
 from server.access.access import Access
 from server.documents.formats import FORMATS
+from tests.children import children
 from tests.server.echo_engine import EchoEngine
 from tests.server.models.administered import until
-from tests.server.test_children import children
 from tests.server.web.client import head
 from tests.server.web.conftest import BILLING, Connect, OpenSite, Site
 from tests.server.web.forms import form, upload

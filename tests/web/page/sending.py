@@ -127,6 +127,8 @@ def a_connection_that_breaks_is_waited_for(visit: Visit) -> None:
 
     wait_for(page, row("many.json"), r"Translating into German: [1-9]\d* of 30000")
     page.locator(row("many.json")).get_by_role("button", name="Cancel").click()
+    page.set_input_files("#file", Path(visit.sites.files) / "dog.docx")
+    wait_for(page, row("dog.docx"), r"Translated into German\.")
 
 
 def files_are_sent_with_the_key(visit: Visit) -> None:

@@ -27,6 +27,7 @@ def read(text: str, labels: frozenset[str] = frozenset()) -> Block:
         ("a [b](x 'y z') c", "a b c", [("[", 1), ("](x 'y z')", 0)]),
         ("a ![b *c*](x(y)) *d*", "a \U000f0000 d", [("*", 1), ("*", 0)]),
         ("a $b_1 + c_2$ costs $5, $$x^2$$", "a \U000f0000 costs $5, \U000f0001", []),
+        ("the $i*j*k$th row, 设$x$为", "the \U000f0000th row, 设\U000f0001为", []),
         ("in **${HOME}/a**, else in /run/$UID", "in ${HOME}/a, else in /run/$UID", [("**", 1), ("**", 0)]),
         ("a [b *c*][x] d", "a b c d", [("[", 3), ("*", 2), ("*", 1), ("][x]", 0)]),
         ("a [X] b [X][] c", "a X b X c", [("[", 1), ("][X]", 0), ("[", 3), ("][X]", 2)]),
