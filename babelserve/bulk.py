@@ -216,7 +216,7 @@ def translate_bulk(
     stub: TranslationServiceStub, connection: Connection, texts: BulkTexts, deadline_seconds: float | None
 ) -> Iterator[BulkTranslation]:
     """See `Client.translate_bulk`."""
-    deadline, losses = _Deadline(deadline_seconds), Losses()
+    deadline, losses = _Deadline(deadline_seconds), Losses(connection.max_attempts)
     while (messages := texts.messages(deadline.left())) is not None:
         call = stub.TranslateBulk(messages, **connection.bulk_terms(deadline.left()))
         try:
@@ -236,7 +236,7 @@ async def translate_bulk_async(
     stub: TranslationServiceStub, connection: Connection, texts: AsyncBulkTexts, deadline_seconds: float | None
 ) -> AsyncIterator[BulkTranslation]:
     """See `AsyncClient.translate_bulk`."""
-    deadline, losses = _Deadline(deadline_seconds), Losses()
+    deadline, losses = _Deadline(deadline_seconds), Losses(connection.max_attempts)
     try:
         while (messages := await texts.messages(deadline.left())) is not None:
             call = stub.TranslateBulk(messages, **connection.bulk_terms(deadline.left()))

@@ -17,13 +17,17 @@ class Connection:
         tls: None for plain text.
         api_key: where the server asks for one.
         deadline_seconds: of calls that set none of their own.
+        max_attempts: of a bulk call that no server begins.
 
     Attributes:
         is_proven: whether the server has answered.
     """
 
-    def __init__(self, address: str, tls: TlsOptions | None, api_key: str | None, deadline_seconds: float) -> None:
+    def __init__(
+        self, address: str, tls: TlsOptions | None, api_key: str | None, deadline_seconds: float, max_attempts: int = 1
+    ) -> None:
         self.is_proven = False
+        self.max_attempts = max_attempts
         self._address = address
         self._tls = tls
         self._metadata = call_metadata(api_key)

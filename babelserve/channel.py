@@ -14,6 +14,9 @@ from pathlib import Path
 import grpc
 
 SERVICE = "babelserve.v1.TranslationService"
+# gRPC retries no call of it: where it sends the messages of a stream again, it may leave one out (grpcio 1.85.1). The
+# client makes such a call again itself (`babelserve.losses`).
+_BULK_METHOD = "TranslateBulk"
 MAX_RESPONSE_BYTES = 64 * 2**20
 # gRPC retries only what it keeps: its default of 256 KiB would leave large requests without retries.
 RETRY_BUFFER_BYTES = 9 * 2**20
@@ -105,7 +108,7 @@ def service_config(max_attempts: int, *, watch_health: bool = True) -> dict[str,
         "loadBalancingConfig": [{"round_robin": {}}],
         **health,
         "retryThrottling": {"maxTokens": 1000, "tokenRatio": 0.5},
-        "methodConfig": [method],
+        "methodConfig": [method, {"name": [{"service": SERVICE, "method": _BULK_METHOD}]}],
     }
 
 

@@ -46,7 +46,7 @@ class AsyncClient:
         max_attempts: int = 4,
         watch_health: bool = True,
     ) -> None:
-        self._connection = Connection(address, tls, api_key, deadline_seconds)
+        self._connection = Connection(address, tls, api_key, deadline_seconds, max_attempts)
         options = channel_options(max_attempts, tls, watch_health=watch_health) + proxy_options(address)
         if tls is None:
             self._channel = grpc.aio.insecure_channel(address, options=options)

@@ -11,13 +11,20 @@ from babelserve.errors import Overloaded, TranslationError, Unavailable
 # 10 s. Twice, and an error is told late.
 _PATIENCE_SECONDS = 45.0
 _PAUSE_SECONDS = 0.5  # before each call that follows such a failure
+_FIRST_PAUSE_SECONDS = 0.1  # before a call is made again that no server has begun; doubled each time
 _REQUEST_ID = "x-request-id"  # in the initial metadata of a call that has begun
 
 
 class Losses:
-    """The calls that were lost since the last answer."""
+    """The calls that were lost since the last answer.
 
-    def __init__(self) -> None:
+    Args:
+        max_attempts: of the call until a server begins to answer it.
+    """
+
+    def __init__(self, max_attempts: int) -> None:
+        self._left = max_attempts
+        self._first_pause = _FIRST_PAUSE_SECONDS
         self._has_begun = False  # whether a server has taken the work
         self._is_lost = False
         self._failing_since: float | None = None
@@ -31,24 +38,31 @@ class Losses:
     def pause(self, error: Any, failure: TranslationError) -> float:
         """Returns the seconds after which a call that has ended with an error is made again.
 
-        It is if a server has answered texts, or has said that the call had begun. The first call after a loss is made
-        at once. If that fails, too, calls are made for a while.
+        Until a server has answered texts, or has said that the call has begun, there are `max_attempts`. After that the
+        first call that follows a loss is made at once. If that fails, too, calls are made for a while.
 
         Raises:
             TranslationError: the failure, if the call is not made again.
         """
         self._has_begun = self._has_begun or _REQUEST_ID in dict(error.initial_metadata() or ())
-        if not (self._has_begun and _is_loss(error, failure)):
+        if not _is_loss(error, failure):
             raise failure from error
+        asked = failure.retry_after_seconds or 0.0
+        if not self._has_begun:
+            self._left -= 1
+            if self._left <= 0:
+                raise failure from error
+            self._first_pause *= 2
+            return asked or self._first_pause / 2
         if not self._is_lost:
             self._is_lost = True
-            return failure.retry_after_seconds or 0.0
+            return asked
         now = time.monotonic()
         if self._failing_since is None:
             self._failing_since = now
         if now >= self._failing_since + _PATIENCE_SECONDS:
             raise failure from error
-        return max(_PAUSE_SECONDS, failure.retry_after_seconds or 0.0)
+        return max(_PAUSE_SECONDS, asked)
 
 
 def _is_loss(error: Any, failure: TranslationError) -> bool:

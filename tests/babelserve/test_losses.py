@@ -42,7 +42,7 @@ def pause(
 
 
 def losses_after_an_answer() -> Losses:
-    losses = Losses()
+    losses = Losses(1)
     losses.end()
     return losses
 
@@ -60,13 +60,18 @@ def test_a_call_that_has_failed_is_not(reason: tuple[grpc.StatusCode, str | None
     assert isinstance(raised.value.__cause__, Lost)
 
 
-def test_a_call_to_a_server_that_never_answered_is_not() -> None:
+def test_a_call_that_no_server_begins_is_made_again_as_often_as_the_client_says() -> None:
+    losses = Losses(4)
+
+    pauses = [pause(losses), pause(losses, FULL, "no room", retry_after_seconds=3.0), pause(losses)]
+
+    assert 0 < pauses[0] < pauses[2] < pauses[1] == 3.0
     with pytest.raises(Unavailable, match="draining"):
-        pause(Losses())
+        pause(losses)
 
 
 def test_a_call_that_has_begun_is_made_again_although_nothing_was_answered() -> None:
-    losses = Losses()
+    losses = Losses(1)
 
     assert pause(losses, initial=(("x-request-id", "1"),)) == 0.0
     assert pause(losses) > 0
