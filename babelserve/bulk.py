@@ -269,7 +269,7 @@ class _Deadline:
         return seconds
 
     def cut(self, seconds: float) -> float:
-        """Returns these seconds, or those that are left if these are fewer."""
+        """Returns `seconds`, or the seconds until the deadline if it comes sooner."""
         left = self.left()
         return seconds if left is None else min(seconds, left)
 
