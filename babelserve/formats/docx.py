@@ -15,6 +15,8 @@ from babelserve.formats.xml_tree import OTHER, TEXT, Node, read_xml
 _PART = re.compile(r"word/(document|header|footer|footnotes|endnotes)\d*\.xml")
 _WRAPPERS = {"w:hyperlink", "w:ins", "w:moveTo", "w:sdt", "w:smartTag"}
 _IGNORED = {"w:proofErr"}  # marks of the spelling checker, which split runs
+# In a run. A soft hyphen is of a word that the translation does not have.
+_NO_PIECES = {"w:rPr", "w:lastRenderedPageBreak", "w:softHyphen", TEXT, OTHER}
 _BREAKS = {"w:br", "w:cr", "w:tab", "w:ptab"}
 _FIELD = {"w:fldChar", "w:instrText"}
 _EDITED = re.compile(r"""\sw:rsid\w*+\s*+=\s*+("[^"]*"|'[^']*')""")  # which session has written it
@@ -92,7 +94,9 @@ def _run(source: str, run: Node) -> list[Piece] | None:
             return None
         if child.name == "w:t":
             pieces.append(Text(source[child.inner_begin : child.inner_end], text))
-        elif child.name not in ("w:rPr", "w:lastRenderedPageBreak", TEXT, OTHER):
+        elif child.name == "w:noBreakHyphen":
+            pieces.append(Text("\u2011", text))
+        elif child.name not in _NO_PIECES:
             tag = "br" if child.name in _BREAKS else "wbr"
             pieces.append(Point(child.begin, child.end, whole, tag))
     return pieces

@@ -84,6 +84,11 @@ CASES = {
     "a field stays": (run("on ") + DATE + run(" here"), 'on <wbr id="1"> here', run("ON ") + DATE + run(" HERE")),
     "a field that ends elsewhere": (field_char("begin") + run("item"), "item", field_char("begin") + run("ITEM")),
     "a control": (CONTROL.format(run("it")), '<span id="1">it</span>', CONTROL.format(run("IT"))),
+    "hyphens of a run": (
+        "<w:r><w:t>uni</w:t><w:softHyphen/><w:t>versity</w:t><w:noBreakHyphen/><w:t>wide</w:t></w:r>",
+        "university\u2011wide",
+        run("UNIVERSITY\u2011WIDE"),
+    ),
     "a text box in a run": (
         run("out") + BOX.format(run("in")) + run("end"),
         'out<wbr id="1">end',
