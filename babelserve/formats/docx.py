@@ -13,7 +13,8 @@ from babelserve.formats.inline import Format, Group, Piece, Point, Span, Text, u
 from babelserve.formats.xml_tree import OTHER, TEXT, Node, read_xml
 
 _PART = re.compile(r"word/(document|header|footer|footnotes|endnotes)\d*\.xml")
-_WRAPPERS = {"w:hyperlink", "w:ins", "w:moveTo", "w:sdt", "w:smartTag"}
+_WRAPPERS = {"w:bdo", "w:customXml", "w:dir", "w:hyperlink", "w:ins", "w:moveTo", "w:sdt", "w:smartTag"}
+_PROPERTIES = {"w:customXmlPr", "w:smartTagPr"}  # of wrappers, before what is in these
 _IGNORED = {"w:proofErr"}  # marks of the spelling checker, which split runs
 # In a run. A soft hyphen is of a word that the translation does not have.
 _NO_PIECES = {"w:rPr", "w:lastRenderedPageBreak", "w:softHyphen", TEXT, OTHER}
@@ -72,9 +73,10 @@ def _group(source: str, node: Node) -> Group:
         pieces = _run(source, node)
     elif node.name in _WRAPPERS:
         content = next((child for child in node.children if child.name == "w:sdtContent"), node)
-        inner = _groups(source, content.children)
+        begin = max((each.end for each in content.children if each.name in _PROPERTIES), default=content.inner_begin)
+        inner = _groups(source, [each for each in content.children if each.begin >= begin])
         parts = [piece for group in inner for piece in group.pieces or ()]
-        opening, closing = source[node.begin : content.inner_begin], source[content.inner_end : node.end]
+        opening, closing = source[node.begin : begin], source[content.inner_end : node.end]
         is_whole = all(group.pieces is not None for group in inner)
         pieces = [Span(opening, closing, parts)] if is_whole else None
     else:

@@ -70,6 +70,10 @@ DATE = f"{field_char('begin')}<w:r><w:instrText>DATE</w:instrText></w:r>{field_c
 DATE += f"{run('May 1')}{field_char('end')}"
 CONTROL = "<w:sdt><w:sdtPr/><w:sdtContent>{}</w:sdtContent></w:sdt>"
 BOX = "<w:r><w:pict><w:p>{}</w:p></w:pict></w:r>"
+WRAPPERS = (
+    '<w:customXml w:element="x"><w:customXmlPr/>{}</w:customXml><w:smartTag><w:smartTagPr/>{}</w:smartTag>'
+    '<w:dir w:val="ltr">{}</w:dir><w:bdo w:val="ltr">{}</w:bdo>'
+)
 CASES = {
     "split by the spelling checker and by sessions of editing": (
         '<w:r w:rsidR="1"><w:t>Ca</w:t></w:r><w:proofErr w:type="x"/><w:r w:rsidR="2"><w:t>rs</w:t></w:r>',
@@ -84,6 +88,11 @@ CASES = {
     "a field stays": (run("on ") + DATE + run(" here"), 'on <wbr id="1"> here', run("ON ") + DATE + run(" HERE")),
     "a field that ends elsewhere": (field_char("begin") + run("item"), "item", field_char("begin") + run("ITEM")),
     "a control": (CONTROL.format(run("it")), '<span id="1">it</span>', CONTROL.format(run("IT"))),
+    "what is around runs": (
+        WRAPPERS.format(*map(run, "abcd")),
+        '<span id="1">a</span><span id="2">b</span><span id="3">c</span><span id="4">d</span>',
+        WRAPPERS.format(*map(run, "ABCD")),
+    ),
     "hyphens of a run": (
         "<w:r><w:t>uni</w:t><w:softHyphen/><w:t>versity</w:t><w:noBreakHyphen/><w:t>wide</w:t></w:r>",
         "university\u2011wide",
