@@ -1,6 +1,7 @@
 r"""gettext's PO: the `msgid` of each entry without a translation is translated into its `msgstr`.
 
 `msgstr[0]` is a translation of `msgid`, and each other form one of `msgid_plural`; their number stays.
+Where a language has one form for any number, such as Japanese, `msgstr[0]` is a translation of `msgid_plural`.
 Translated, fuzzy and obsolete entries, comments and flags stay as they are.
 
 The mark of a label's keyboard shortcut, as in `_File`, is not sent (`babelserve.formats.shortcuts`).
@@ -92,7 +93,8 @@ def _untranslated(text: str, entry: dict[str, _Field], newline: str, marks: str)
     if any(field.value for field in forms.values()):
         return
     for name, form in forms.items():
-        source = entry.get("msgid_plural", entry["msgid"]) if name not in ("msgstr", "msgstr[0]") else entry["msgid"]
+        is_singular = name == "msgstr[0]" and len(forms) > 1
+        source = entry["msgid"] if is_singular else entry.get("msgid_plural", entry["msgid"])
         if has_letters(source.value):
             plain, mark, key = split_shortcut(source.value, marks)
             render = partial(_rendered, newline, mark, key)

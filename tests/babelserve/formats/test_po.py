@@ -74,6 +74,14 @@ def test_everything_but_the_new_strings_stays_byte_for_byte() -> None:
         assert same == expected.replace('[1] ""', '[1] "%d files"')
 
 
+def test_the_only_form_of_a_language_without_a_plural_is_the_plural() -> None:
+    entry = HEADER + 'msgid "One file"\nmsgid_plural "%d files"\nmsgstr[0] "{}"\n'
+    document = read_po(entry.format("").encode())
+
+    assert document.texts == ["%d files"]
+    assert translated(document, lambda text: text, "").decode() == entry.format("%d files")
+
+
 def test_long_lines_take_time_in_proportion() -> None:
     assert read_po(b'msgid "' + b"a" * 1_000_000 + b'"\nmsgstr ""\n').texts == ["a" * 1_000_000]
     started = time.process_time()
