@@ -20,6 +20,8 @@ _IGNORED = {"w:proofErr"}  # marks of the spelling checker, which split runs
 _NO_PIECES = {"w:rPr", "w:lastRenderedPageBreak", "w:softHyphen", TEXT, OTHER}
 _BREAKS = {"w:br", "w:cr", "w:tab", "w:ptab"}
 _FIELD = {"w:fldChar", "w:instrText"}
+_WORDS = {"w:fldSimple", "m:oMath"}  # that the reader of a sentence sees
+_SEEN = re.compile("[^>]</w:t>")
 _EDITED = re.compile(r"""\sw:rsid\w*+\s*+=\s*+("[^"]*"|'[^']*')""")  # which session has written it
 
 
@@ -55,9 +57,18 @@ def _groups(source: str, children: list[Node]) -> list[Group]:
         groups.append(_group(source, node))
         if "end" in kinds and begun:
             first = begun.pop()
-            point = Point(groups[first].begin, node.end)
+            tag = "img" if any(_is_seen(source, group) for group in groups[first:]) else "wbr"
+            point = Point(groups[first].begin, node.end, tag=tag)
             groups[first:] = [Group(groups[first].begin, node.end, [point])]
     return groups
+
+
+def _is_seen(source: str, group: Group) -> bool:
+    """Whether a part of a field shows a text, as an entry of an index does not. Fields in it are not read again."""
+    match group.pieces:
+        case [Point() as field]:
+            return field.tag == "img"
+    return bool(_SEEN.search(source, group.begin, group.end))
 
 
 def _field_kind(source: str, node: Node) -> str:
@@ -80,7 +91,8 @@ def _group(source: str, node: Node) -> Group:
         is_whole = all(group.pieces is not None for group in inner)
         pieces = [Span(opening, closing, parts)] if is_whole else None
     else:
-        pieces = [Point(node.begin, node.end, is_ordered=node.name.endswith(("Start", "End")))]
+        tag = "img" if node.name in _WORDS else "wbr"
+        pieces = [Point(node.begin, node.end, tag=tag, is_ordered=node.name.endswith(("Start", "End")))]
     return Group(node.begin, node.end, pieces)
 
 
