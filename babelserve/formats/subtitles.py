@@ -33,6 +33,8 @@ _MOST_JOINED = 4  # cues; half, and long sentences are broken; twice, and captio
 _WORD = re.compile(r"(?:<[^<>]*+>|[^\s<]|<)++")  # a tag may have blanks in it
 # A time within a cue of WebVTT. It is sent as a tag that HTML has, because "<00:10.000>" is none.
 _TIME, _SENT_TIME = re.compile(r"<(\d[\d:.]*+)>"), re.compile(r'<wbr t="([\d:.]++)">')
+# The classes of a tag of WebVTT. They are sent as an attribute, because HTML takes all of "c.red" for a name.
+_CLASSES, _SENT_CLASSES = re.compile(r'<([a-z]++)(\.[^\s<>"]++)'), re.compile(r'<([a-z]++) x="(\.[^\s<>"]++)"')
 _Lines = list[tuple[int, int]]
 
 
@@ -67,7 +69,7 @@ def _units(text: str, name: str) -> list[Unit]:
         _cut_ends(text, joined)
         words = " ".join(text[begin:end].strip() for lines in joined for begin, end in lines)
         if has_letters(_TAG.sub("", words)):
-            sent = _as_html(words) if name == "SRT" else _TIME.sub(r'<wbr t="\1">', words)
+            sent = _as_html(words) if name == "SRT" else _CLASSES.sub(r'<\1 x="\2"', _TIME.sub(r'<wbr t="\1">', words))
             render = partial(_wrapped, text, joined, name == "SRT")
             units.append(Unit(sent, joined[0][0][0], joined[-1][-1][1], render))
     return units
@@ -137,7 +139,7 @@ def _wrapped(text: str, cues: list[_Lines], is_srt: bool, translation: str, _: S
 
     A cue has fewer lines if it has fewer words, and is empty if it has none.
     """
-    written = _as_srt(translation) if is_srt else _SENT_TIME.sub(r"<\1>", translation)
+    written = _as_srt(translation) if is_srt else _SENT_CLASSES.sub(r"<\1\2", _SENT_TIME.sub(r"<\1>", translation))
     words = _split(_WORD.findall(written), [lines[-1][1] - lines[0][0] for lines in cues])
     pieces = []
     position = cues[0][0][0]

@@ -107,6 +107,15 @@ def test_times_within_a_cue_of_webvtt_stay() -> None:
     assert document.write(document.texts, "de") == (source, [])
 
 
+def test_classes_of_webvtt_are_attributes_of_a_tag_that_html_can_pair() -> None:
+    source = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v.loud Anna>Hi <c.red.bg_\u00fc>there</c>, <i.a>you</i></v>\n"
+    document = read_vtt(source.encode())
+
+    assert document.texts == ['<v x=".loud" Anna>Hi <c x=".red.bg_\u00fc">there</c>, <i x=".a">you</i></v>']
+    written = translated(document, lambda text: text.replace("Hi", "Oh")).decode()
+    assert written == source.replace("Hi", "Oh")
+
+
 def test_each_speaker_of_a_cue_has_a_text() -> None:
     dashes = "- Hello, how\nare you?\n- Fine.\n\u2013 And you?\n"
     document = read_srt(f"1\n0:01,0 --> 0:02,0\n{dashes}".encode())
@@ -115,7 +124,7 @@ def test_each_speaker_of_a_cue_has_a_text() -> None:
 
     voices = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Anna>Come\nhere!</v>\n<v.loud Bob>No.\n"
     document = read_vtt(voices.encode())
-    assert document.texts == ["<v Anna>Come here!</v>", "<v.loud Bob>No."]
+    assert document.texts == ["<v Anna>Come here!</v>", '<v x=".loud" Bob>No.']
     assert translated(document, lambda text: text) == voices.encode()
 
 
