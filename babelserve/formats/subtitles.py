@@ -53,7 +53,7 @@ def read_vtt(data: bytes) -> Document:
 
 
 def _units(text: str, name: str) -> list[Unit]:
-    cues = list(_cues(text))
+    cues = list(_cues(text, name == "SRT"))
     if not cues and name == "SRT" and text.strip("\ufeff \t\r\n"):
         raise BadFile(f"is no {name}: it has no time codes")
     texts: list[list[_Lines]] = []  # the lines of each cue that a text has
@@ -75,21 +75,24 @@ def _units(text: str, name: str) -> list[Unit]:
     return units
 
 
-def _cues(text: str) -> Iterator[_Lines]:
-    """Yields the ranges of each cue's lines, without what ends them."""
+def _cues(text: str, is_srt: bool) -> Iterator[_Lines]:
+    """Yields the ranges of each cue's lines, without what ends them.
+
+    An empty line ends a cue of WebVTT. In SRT players show what follows it, too, up to the next cue's number.
+    """
     lines: _Lines | None = None
     for found in _LINE.finditer(text):
         line = found[0].rstrip("\r\n")
-        if _TIMES.match(line):
-            if lines:
-                yield lines
-            lines = []
-        elif not line.strip():
-            if lines:
-                yield lines
-            lines = None
-        elif lines is not None:
-            lines.append((found.start(), found.start() + len(line)))
+        is_time = bool(_TIMES.match(line))
+        if line.strip() and not is_time:
+            if lines is not None:
+                lines.append((found.start(), found.start() + len(line)))
+            continue
+        if is_time and lines and text[slice(*lines[-1])].strip().isdecimal():
+            lines.pop()
+        if lines:
+            yield lines
+        lines = [] if is_time or (is_srt and lines is not None) else None
     if lines:
         yield lines
 

@@ -116,6 +116,25 @@ def test_classes_of_webvtt_are_attributes_of_a_tag_that_html_can_pair() -> None:
     assert written == source.replace("Hi", "Oh")
 
 
+def test_text_behind_an_empty_line_is_of_its_cue_in_srt() -> None:
+    source = b"1\n0:01,0 --> 0:02,0\n\nHello.\n \nYou!\n\n2\n0:03,0 --> 0:04,0\n\n3\n0:05,0 --> 0:06,0\nBye.\n"
+    document = read_srt(source)
+
+    assert document.texts == ["Hello.", "You!", "Bye."]
+    assert translated(document, upper) == source.replace(b"Hello", b"HELLO").replace(b"You", b"YOU").replace(
+        b"Bye", b"BYE"
+    )
+    assert read_vtt(b"WEBVTT\n\n0:01.0 --> 0:02.0\n\nNOTE Hello.\n").texts == []
+
+
+def test_the_number_of_a_cue_without_an_empty_line_before_it_is_no_text() -> None:
+    source = b"1\r\n0:01,0 --> 0:02,0\r\nIn\r\n1999\r\n 2 \r\n0:03,0 --> 0:04,0\r\nBye.\r\n"
+    document = read_srt(source)
+
+    assert document.texts == ["In 1999", "Bye."]
+    assert translated(document, upper) == source.replace(b"In", b"IN").replace(b"Bye", b"BYE")
+
+
 def test_each_speaker_of_a_cue_has_a_text() -> None:
     dashes = "- Hello, how\nare you?\n- Fine.\n\u2013 And you?\n"
     document = read_srt(f"1\n0:01,0 --> 0:02,0\n{dashes}".encode())
