@@ -84,6 +84,10 @@ def test_hostile_text_takes_time_in_proportion() -> None:
     text = "<" * 300_000 + "a\nb"
 
     assert translated(read_srt(f"0:01,0 --> 0:02,0\n{text}".encode()), upper).endswith(b"<A\nB")
+    for piece in ("\u0e40", "\u5b57(", "<i>("):
+        text = "0:01,0 --> 0:02,0\na b\n\n0:02,0 --> 0:03,0\nc"
+        written = read_srt(text.encode()).write([piece * 100_000, None], "th")[0].decode()
+        assert written.count(piece[-1]) == 100_000
     for piece in ("A: ", "(", "[", "<i ", "-", "AB ", "&amp;", "Ab", "Ab:\n"):
         text = f"0:01,0 --> 0:02,0\n{piece * 100_000}ab"
         assert translated(read_srt(text.encode()), lambda text: text).decode() == text
@@ -204,6 +208,23 @@ def test_cues_that_break_a_sentence_are_one_text() -> None:
         "and slept.", ""
     )
     assert translated(document, lambda text: text) == source.encode()
+
+
+@pytest.mark.parametrize(
+    ("translation", "first", "second"),
+    [
+        ("我们去了老城，然后睡了一觉。", "我们去了\n老城，然", "后睡了一觉。"),
+        ("我们用 iPhone<i>（手机）</i>睡。", "我们用 iPhone\n<i>（手", "机）</i>睡。"),
+        ("コーヒーを<i>「ちょっと」</i>！", "コーヒーを\n<i>「ちょっ", "と」</i>！"),
+        ("กินน้ำชา", "กิน\nน้ำ", "ชา"),
+        ("กินข้าว น้ำชา", "กินข้าว", "น้ำชา"),
+    ],
+)
+def test_languages_without_blanks_are_broken_between_characters(translation: str, first: str, second: str) -> None:
+    source = "0:01,0 --> 0:02,0\n{}\n\n0:03,0 --> 0:04,0\n{}\n"
+    document = read_srt(source.format("We went\nto the town", "and slept there.").encode())
+
+    assert document.write([translation], "zh")[0].decode() == source.format(first, second)
 
 
 @pytest.mark.parametrize("between", [("town.", "and"), ("town", "And"), ("town\u2026", "and"), ("<i>town</i>", "and")])
