@@ -13,10 +13,15 @@ from babelserve.formats.inline import Format, Group, Piece, Point, Span, Text, u
 from babelserve.formats.xml_tree import OTHER, TEXT, Node, read_xml
 
 _PART = re.compile(r"word/(document|header|footer|footnotes|endnotes)\d*\.xml")
-_WRAPPERS = {"w:hyperlink", "w:ins", "w:moveTo", "w:sdt", "w:smartTag"}
+_WRAPPERS = {"w:bdo", "w:customXml", "w:dir", "w:hyperlink", "w:ins", "w:moveTo", "w:sdt", "w:smartTag"}
+_PROPERTIES = {"w:customXmlPr", "w:smartTagPr"}  # of wrappers, before what is in these
 _IGNORED = {"w:proofErr"}  # marks of the spelling checker, which split runs
+# In a run. A soft hyphen is of a word that the translation does not have.
+_NO_PIECES = {"w:rPr", "w:lastRenderedPageBreak", "w:softHyphen", TEXT, OTHER}
 _BREAKS = {"w:br", "w:cr", "w:tab", "w:ptab"}
 _FIELD = {"w:fldChar", "w:instrText"}
+_WORDS = {"w:fldSimple", "m:oMath"}  # that the reader of a sentence sees
+_SEEN = re.compile("[^>]</w:t>")
 _EDITED = re.compile(r"""\sw:rsid\w*+\s*+=\s*+("[^"]*"|'[^']*')""")  # which session has written it
 
 
@@ -52,9 +57,18 @@ def _groups(source: str, children: list[Node]) -> list[Group]:
         groups.append(_group(source, node))
         if "end" in kinds and begun:
             first = begun.pop()
-            point = Point(groups[first].begin, node.end)
+            tag = "img" if any(_is_seen(source, group) for group in groups[first:]) else "wbr"
+            point = Point(groups[first].begin, node.end, tag=tag)
             groups[first:] = [Group(groups[first].begin, node.end, [point])]
     return groups
+
+
+def _is_seen(source: str, group: Group) -> bool:
+    """Whether a part of a field shows a text, as an entry of an index does not. Fields in it are not read again."""
+    match group.pieces:
+        case [Point() as field]:
+            return field.tag == "img"
+    return bool(_SEEN.search(source, group.begin, group.end))
 
 
 def _field_kind(source: str, node: Node) -> str:
@@ -70,13 +84,15 @@ def _group(source: str, node: Node) -> Group:
         pieces = _run(source, node)
     elif node.name in _WRAPPERS:
         content = next((child for child in node.children if child.name == "w:sdtContent"), node)
-        inner = _groups(source, content.children)
+        begin = max((each.end for each in content.children if each.name in _PROPERTIES), default=content.inner_begin)
+        inner = _groups(source, [each for each in content.children if each.begin >= begin])
         parts = [piece for group in inner for piece in group.pieces or ()]
-        opening, closing = source[node.begin : content.inner_begin], source[content.inner_end : node.end]
+        opening, closing = source[node.begin : begin], source[content.inner_end : node.end]
         is_whole = all(group.pieces is not None for group in inner)
         pieces = [Span(opening, closing, parts)] if is_whole else None
     else:
-        pieces = [Point(node.begin, node.end, is_ordered=node.name.endswith(("Start", "End")))]
+        tag = "img" if node.name in _WORDS else "wbr"
+        pieces = [Point(node.begin, node.end, tag=tag, is_ordered=node.name.endswith(("Start", "End")))]
     return Group(node.begin, node.end, pieces)
 
 
@@ -92,7 +108,9 @@ def _run(source: str, run: Node) -> list[Piece] | None:
             return None
         if child.name == "w:t":
             pieces.append(Text(source[child.inner_begin : child.inner_end], text))
-        elif child.name not in ("w:rPr", "w:lastRenderedPageBreak", TEXT, OTHER):
+        elif child.name == "w:noBreakHyphen":
+            pieces.append(Text("\u2011", text))
+        elif child.name not in _NO_PIECES:
             tag = "br" if child.name in _BREAKS else "wbr"
             pieces.append(Point(child.begin, child.end, whole, tag))
     return pieces

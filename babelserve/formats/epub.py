@@ -24,6 +24,7 @@ _POINTS = re.compile(
     "audio|br|button|canvas|code|data|embed|iframe|img|input|kbd|map|math|noscript|object|output|picture|progress|ruby"
     "|samp|script|select|svg|template|var|video|wbr"
 )
+_UNSEEN = {"map", "noscript", "script", "svg", "template", "wbr"}  # points that are no word of a sentence
 _UNTOUCHED = {"pre", "script", "style", "textarea"}
 
 
@@ -109,8 +110,10 @@ def _piece(source: str, node: Node) -> Piece:
     if node.name == TEXT:
         return Text(source[node.begin : node.end])
     name = _local(node)
-    if not _WRAPPERS.fullmatch(name) or _is_kept(source, node) or node.inner_begin == node.inner_end:
-        return Point(node.begin, node.end, tag="br" if name == "br" else "wbr")
+    if node.name == OTHER or name in _UNSEEN or (_WRAPPERS.fullmatch(name) and node.inner_begin == node.inner_end):
+        return Point(node.begin, node.end)
+    if not _WRAPPERS.fullmatch(name) or _is_kept(source, node):
+        return Point(node.begin, node.end, tag="br" if name == "br" else "img")
     opening, closing = source[node.begin : node.inner_begin], source[node.inner_end : node.end]
     return Span(opening, closing, [_piece(source, child) for child in node.children], name)
 

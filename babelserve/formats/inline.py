@@ -52,7 +52,7 @@ class Point:
 
     Attributes:
         around: what is written around the range.
-        tag: "br" where a sentence ends; "wbr" where it goes on.
+        tag: "br" where a sentence ends; "img" for what a reader sees as a word of it; "wbr" for anything else in it.
         is_ordered: whether it is the beginning or the end of something, such as a bookmark: these stay in their order.
     """
 

@@ -47,5 +47,6 @@ def _piece(source: str, node: Node) -> Piece:
     if node.name in _WRAPPERS and node.inner_begin < node.inner_end:
         opening, closing = source[node.begin : node.inner_begin], source[node.inner_end : node.end]
         return Span(opening, closing, [_piece(source, child) for child in node.children])
-    tag = "br" if node.name in _BREAKS else "wbr"
+    is_field = bool(node.children) and all(child.name == TEXT for child in node.children)
+    tag = "br" if node.name in _BREAKS else "img" if is_field else "wbr"
     return Point(node.begin, node.end, tag=tag, is_ordered=node.name.endswith(("-start", "-end")))

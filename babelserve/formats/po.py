@@ -1,6 +1,7 @@
 r"""gettext's PO: the `msgid` of each entry without a translation is translated into its `msgstr`.
 
 `msgstr[0]` is a translation of `msgid`, and each other form one of `msgid_plural`; their number stays.
+Where a language has one form for any number, such as Japanese, `msgstr[0]` is a translation of `msgid_plural`.
 Translated, fuzzy and obsolete entries, comments and flags stay as they are.
 
 The mark of a label's keyboard shortcut, as in `_File`, is not sent (`babelserve.formats.shortcuts`).
@@ -22,7 +23,10 @@ _MORE = re.compile(rf"[ \t]*{_STRING}\Z")
 _LANGUAGE = re.compile(r'(?:"|\\n)Language:[ \t]*([\w@-]*)')
 _CHARSET = re.compile(r"charset=([\w-]+)")
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-_TO_ESCAPE = {ord(char): f"\\{letter}" for letter, char in _ESCAPES.items()} | {ord('"'): '\\"', ord("\\"): "\\\\"}
+_CODE = r"(?:x[0-9A-Fa-f]+|[0-7]{1,3})"  # of a byte
+_ESCAPE = re.compile(rf"\\(?:({_CODE}(?:\\{_CODE})*)|(.))")
+_TO_ESCAPE = {code: f"\\{code:03o}" for code in (*range(32), 127)}
+_TO_ESCAPE |= {ord(char): f"\\{letter}" for letter, char in _ESCAPES.items()} | {ord('"'): '\\"', ord("\\"): "\\\\"}
 
 
 @dataclass(slots=True)
@@ -92,7 +96,8 @@ def _untranslated(text: str, entry: dict[str, _Field], newline: str, marks: str)
     if any(field.value for field in forms.values()):
         return
     for name, form in forms.items():
-        source = entry.get("msgid_plural", entry["msgid"]) if name not in ("msgstr", "msgstr[0]") else entry["msgid"]
+        is_singular = name == "msgstr[0]" and len(forms) > 1
+        source = entry["msgid"] if is_singular else entry.get("msgid_plural", entry["msgid"])
         if has_letters(source.value):
             plain, mark, key = split_shortcut(source.value, marks)
             render = partial(_rendered, newline, mark, key)
@@ -100,14 +105,25 @@ def _untranslated(text: str, entry: dict[str, _Field], newline: str, marks: str)
 
 
 def _language(text: str, header: _Field) -> Iterator[Unit]:
-    if (found := _CHARSET.search(header.value)) and found[1].upper() not in ("UTF-8", "UTF8", "US-ASCII", "CHARSET"):
-        raise BadFile(f"has the encoding {found[1]}; it must be UTF-8: convert it by msgconv")
+    if found := _CHARSET.search(text, header.begin, header.end):
+        if found[1].upper() in ("US-ASCII", "CHARSET"):  # the latter in files that xgettext makes
+            yield Unit(None, found.start(1), found.end(1), lambda target, standing: "UTF-8")
+        elif found[1].upper() not in ("UTF-8", "UTF8"):
+            raise BadFile(f"has the encoding {found[1]}; it must be UTF-8: convert it by msgconv")
     if found := _LANGUAGE.search(text, header.begin, header.end):
         yield Unit(None, found.start(1), found.end(1), lambda target, standing: target.replace("-", "_"))
 
 
 def _unescaped(string: str) -> str:
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), string)
+    return _ESCAPE.sub(_meant, string)
+
+
+def _meant(escape: re.Match[str]) -> str:
+    """What an escape stands for; several codes beside each other may be the bytes of one character."""
+    if escape[2]:
+        return _ESCAPES.get(escape[2], escape[2])
+    codes = (int(code[1:], 16) if code.startswith("x") else int(code, 8) for code in escape[1].split("\\"))
+    return bytes(code & 255 for code in codes).decode(errors="replace")
 
 
 def _rendered(newline: str, mark: str, key: str, translation: str, _: Standing) -> str:

@@ -30,9 +30,27 @@ _AHEAD = re.compile(rf"[ \t]*+(?:\{{\\an?\d+\}}[ \t]*+)?(?:{_DASH}++(?!\d)[ \t]*
 _BRACKETS = re.compile(r"\[[^\[\]]*\]|\([^()]*\)")
 _TAG = re.compile(r"(</?(?:[bisu]|font)(?:\s[^<>]*+)?>)", re.IGNORECASE)  # of SRT
 _MOST_JOINED = 4  # cues; half, and long sentences are broken; twice, and captions without any punctuation drift far
-_WORD = re.compile(r"(?:<[^<>]*+>|[^\s<]|<)++")  # a tag may have blanks in it
+# Letters between which a line may be broken, but not before what closes or goes on, nor behind what opens.
+_HAN_AND_KANA = "\u3005-\u3007\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_THAI_AND_LAO = "\u0e01-\u0e4e\u0e81-\u0ece"
+_CLOSING = (
+    "\u3001\u3002\u3009\u300b\u300d\u300f\u3011\uff01\uff09\uff0c\uff0e\uff1a\uff1b\uff1f\u2019\u201d\u2026.,:;?!)%\"'"
+    "\u3005\u3041\u3043\u3045\u3047\u3049\u3063\u3083\u3085\u3087\u30a1\u30a3\u30a5\u30a7\u30a9\u30c3\u30e3\u30e5\u30e7"
+    "\u30fb\u30fc\u0e2f-\u0e3a\u0e45-\u0e4e\u0eaf-\u0ebc\u0ec6-\u0ece"
+)
+_OPENING = "\u3008\u300a\u300c\u300e\u3010\uff08\u2018\u201c(\u0e40-\u0e44\u0ec0-\u0ec4"
+_BEGIN = rf"(?:<(?!/)[^<>]*+>|[{_OPENING}])"  # a tag may have blanks in it
+_WORDS, _CHARACTERS = (  # looks ahead at three of those, because any number would take quadratic time
+    re.compile(
+        rf"({_BEGIN}*+(?![{_CLOSING}{_OPENING}])[{letters}](?:</[^<>]*+>|[{_CLOSING}])*+"
+        rf"|(?:(?!{_BEGIN}{{0,3}}+(?![{_CLOSING}{_OPENING}])[{letters}])(?:<[^<>]*+>|\S))++)(\s?)"
+    )
+    for letters in (_HAN_AND_KANA, _HAN_AND_KANA + _THAI_AND_LAO)
+)
 # A time within a cue of WebVTT. It is sent as a tag that HTML has, because "<00:10.000>" is none.
 _TIME, _SENT_TIME = re.compile(r"<(\d[\d:.]*+)>"), re.compile(r'<wbr t="([\d:.]++)">')
+# The classes of a tag of WebVTT. They are sent as an attribute, because HTML takes all of "c.red" for a name.
+_CLASSES, _SENT_CLASSES = re.compile(r'<([a-z]++)(\.[^\s<>"]++)'), re.compile(r'<([a-z]++) x="(\.[^\s<>"]++)"')
 _Lines = list[tuple[int, int]]
 
 
@@ -51,7 +69,7 @@ def read_vtt(data: bytes) -> Document:
 
 
 def _units(text: str, name: str) -> list[Unit]:
-    cues = list(_cues(text))
+    cues = list(_cues(text, name == "SRT"))
     if not cues and name == "SRT" and text.strip("\ufeff \t\r\n"):
         raise BadFile(f"is no {name}: it has no time codes")
     texts: list[list[_Lines]] = []  # the lines of each cue that a text has
@@ -67,27 +85,30 @@ def _units(text: str, name: str) -> list[Unit]:
         _cut_ends(text, joined)
         words = " ".join(text[begin:end].strip() for lines in joined for begin, end in lines)
         if has_letters(_TAG.sub("", words)):
-            sent = _as_html(words) if name == "SRT" else _TIME.sub(r'<wbr t="\1">', words)
+            sent = _as_html(words) if name == "SRT" else _CLASSES.sub(r'<\1 x="\2"', _TIME.sub(r'<wbr t="\1">', words))
             render = partial(_wrapped, text, joined, name == "SRT")
             units.append(Unit(sent, joined[0][0][0], joined[-1][-1][1], render))
     return units
 
 
-def _cues(text: str) -> Iterator[_Lines]:
-    """Yields the ranges of each cue's lines, without what ends them."""
+def _cues(text: str, is_srt: bool) -> Iterator[_Lines]:
+    """Yields the ranges of each cue's lines, without what ends them.
+
+    An empty line ends a cue of WebVTT. In SRT players show what follows it, too, up to the next cue's number.
+    """
     lines: _Lines | None = None
     for found in _LINE.finditer(text):
         line = found[0].rstrip("\r\n")
-        if _TIMES.match(line):
-            if lines:
-                yield lines
-            lines = []
-        elif not line.strip():
-            if lines:
-                yield lines
-            lines = None
-        elif lines is not None:
-            lines.append((found.start(), found.start() + len(line)))
+        is_time = bool(_TIMES.match(line))
+        if line.strip() and not is_time:
+            if lines is not None:
+                lines.append((found.start(), found.start() + len(line)))
+            continue
+        if is_time and lines and text[slice(*lines[-1])].strip().isdecimal():
+            lines.pop()
+        if lines:
+            yield lines
+        lines = [] if is_time or (is_srt and lines is not None) else None
     if lines:
         yield lines
 
@@ -135,23 +156,31 @@ def _as_srt(translation: str) -> str:
 def _wrapped(text: str, cues: list[_Lines], is_srt: bool, translation: str, _: Standing) -> str:
     """Breaks a translation into cues by the lengths that they had, and each into as many lines, about equally long.
 
-    A cue has fewer lines if it has fewer words, and is empty if it has none.
+    A cue has fewer lines if it has fewer words, and is empty if it has none. A character of Chinese or Japanese is a
+    word, and so is one of Thai or Lao where cues would be empty.
     """
-    written = _as_srt(translation) if is_srt else _SENT_TIME.sub(r"<\1>", translation)
-    words = _split(_WORD.findall(written), [lines[-1][1] - lines[0][0] for lines in cues])
+    written = _as_srt(translation) if is_srt else _SENT_CLASSES.sub(r"<\1\2", _SENT_TIME.sub(r"<\1>", translation))
+    found = _WORDS.findall(f"{written} ")
+    if len(found) < len(cues):
+        found = _CHARACTERS.findall(f"{written} ")
+    shares = [lines[-1][1] - lines[0][0] for lines in cues]
+    words = _split([f"{word} " if blank else word for word, blank in found], shares)
     pieces = []
     position = cues[0][0][0]
     for lines, own in zip(cues, words, strict=True):
         for index, (line, (begin, end)) in enumerate(zip(_split(own, [1] * len(lines)), lines, strict=True)):
             if line or not index:
-                pieces += [text[position:begin], " ".join(line)]
+                pieces += [text[position:begin], "".join(line).rstrip()]
             position = end
     return "".join(pieces)
 
 
 def _split(words: list[str], shares: list[int]) -> list[list[str]]:
-    """Splits words into one piece for each share, of about its part of the whole length; none is empty but the last."""
-    lengths = [len(word) + 1 for word in words]
+    """Splits words into one piece for each share, of about its part of the whole length; none is empty but the last.
+
+    A word has the blank behind it.
+    """
+    lengths = [len(word) for word in words]
     scale = sum(lengths) / max(1, sum(shares))
     ends = list(accumulate(shares))
     pieces: list[list[str]] = [[] for _ in shares]

@@ -1,4 +1,4 @@
-"""Excel's XLSX: the texts of cells. A text that several cells share is translated once.
+"""Excel's XLSX: each line of a cell is a text. A text that several cells share is translated once.
 
 Numbers, formulas and what they give, names of sheets, comments, charts, macros and links stay as they are, and so do
 the headings of tables, because formulas name columns by these. ECMA-376, part 1, chapter 18.
@@ -10,13 +10,14 @@ from collections.abc import Iterator
 
 from babelserve.formats.archive import Archive
 from babelserve.formats.document import HTML, BadFile, Content, Document, Unit
-from babelserve.formats.inline import Format, Group, Piece, Text, units
-from babelserve.formats.xml_tree import Node, read_xml
+from babelserve.formats.inline import Format, Group, Piece, Point, Text, units
+from babelserve.formats.xml_tree import TEXT, Node, read_xml
 
 _WORKBOOK = "xl/workbook.xml"
 _PART = re.compile(r"xl/(sharedStrings|worksheets/sheet\d+)\.xml")
 _TABLE = re.compile(r"xl/tables/table\d+\.xml")
-_ESCAPE = re.compile(r"_x[0-9A-Fa-f]{4}_")  # a character that XML cannot have, such as a control
+_BREAK = re.compile(r"(?:[\r\n]|&#(?:0*1[03]|x0*[AD]);|_x000[AD]_)+", re.IGNORECASE)
+_ESCAPE = re.compile(r"_x(?!000[AD]_)[\dA-F]{4}_", re.IGNORECASE)  # another control, or a "_" that begins no escape
 
 
 def read_xlsx(data: bytes) -> Document:
@@ -41,36 +42,56 @@ def _headings(source: str, top: Node) -> Iterator[str]:
     """Yields the names of a table's columns, which are the texts of its first cells."""
     for node in top.walk():
         if _local(node) == "tableColumn" and (place := node.attribute("name")):
-            yield html.unescape(_ESCAPE.sub(" ", source[slice(*place)]))
+            yield _read(source[slice(*place)])
+
+
+def _read(source: str) -> str:
+    """The text that a cell or a heading shows, each line break in it as a blank."""
+    return html.unescape(_ESCAPE.sub(" ", _BREAK.sub(" ", source)))
 
 
 def _units(source: str, top: Node, headings: set[str]) -> Iterator[Unit]:
     for node in top.walk():
         if _local(node) not in ("si", "is"):
             continue
-        groups = list(_groups(source, node))
-        text = "".join(piece.source for group in groups for piece in group.pieces or () if isinstance(piece, Text))
-        if html.unescape(text) not in headings and not _ESCAPE.search(text):
-            yield from units(groups)
+        runs = [each for each in node.children if _local(each) == "r"]
+        texts = [each for parent in (node, *runs) for each in parent.children if _local(each) == "t"]
+        text = "".join(source[each.inner_begin : each.inner_end] for each in texts)
+        if _read(text) not in headings and not _ESCAPE.search(text):
+            yield from units(group for each in node.children for group in _groups(source, each))
 
 
-def _groups(source: str, item: Node) -> Iterator[Group]:
-    """Yields the texts and the runs of an item; how it is pronounced stays beside them."""
-    for node in item.children:
+def _groups(source: str, node: Node) -> Iterator[Group]:
+    """Yields the lines of a text, or a run; how an item is pronounced stays beside them."""
+    if _local(node) == "t":
+        yield Group(node.begin, node.begin, None)
+        for begin, end, is_break in _lines(source, node):
+            yield Group(begin, end, None if is_break else [Text(source[begin:end])])
+        yield Group(node.end, node.end, None)
+    elif _local(node) == "r":
+        yield Group(node.begin, node.end, _run(source, node))
+
+
+def _run(source: str, run: Node) -> list[Piece]:
+    properties = "".join(source[each.begin : each.end] for each in run.children if _local(each) == "rPr")
+    pieces: list[Piece] = []
+    for node in run.children:
         if _local(node) == "t":
-            yield Group(node.begin, node.end, _texts(source, [node], node.name, "", ""))
-        elif _local(node) == "r":
-            properties = "".join(source[each.begin : each.end] for each in node.children if _local(each) == "rPr")
-            texts = [each for each in node.children if _local(each) == "t"]
-            name = texts[0].name if texts else "t"
-            yield Group(
-                node.begin, node.end, _texts(source, texts, name, f"<{node.name}>{properties}", f"</{node.name}>")
-            )
+            look = Format(f'<{run.name}>{properties}<{node.name} xml:space="preserve">', f"</{node.name}></{run.name}>")
+            for begin, end, is_break in _lines(source, node):
+                pieces.append(Point(begin, end, look, "br") if is_break else Text(source[begin:end], look))
+    return pieces
 
 
-def _texts(source: str, nodes: list[Node], name: str, before: str, after: str) -> list[Piece]:
-    look = Format(f'{before}<{name} xml:space="preserve">', f"</{name}>{after}")
-    return [Text(source[node.inner_begin : node.inner_end], look) for node in nodes]
+def _lines(source: str, node: Node) -> Iterator[tuple[int, int, bool]]:
+    """Yields the ranges of a text's lines and of what breaks them, and says which are the latter."""
+    for child in node.children:
+        begin = child.begin
+        for found in _BREAK.finditer(source, begin, child.end) if child.name == TEXT else ():
+            yield begin, found.start(), False
+            yield *found.span(), True
+            begin = found.end()
+        yield begin, child.end, child.name != TEXT
 
 
 def _local(node: Node) -> str:

@@ -1,4 +1,5 @@
 import io
+import time
 
 import docx
 import pytest
@@ -67,9 +68,16 @@ def field_char(kind: str) -> str:
 UNDERLINED = "<w:rPr><w:u/></w:rPr>"
 LINK = '<w:hyperlink r:id="x">{}</w:hyperlink>'
 DATE = f"{field_char('begin')}<w:r><w:instrText>DATE</w:instrText></w:r>{field_char('separate')}"
-DATE += f"{run('May 1')}{field_char('end')}"
+DATE += f"<w:r><w:tab/><w:t>May 1</w:t></w:r>{field_char('end')}"
 CONTROL = "<w:sdt><w:sdtPr/><w:sdtContent>{}</w:sdtContent></w:sdt>"
 BOX = "<w:r><w:pict><w:p>{}</w:p></w:pict></w:r>"
+PAGE = f"<w:fldSimple>{run('7')}</w:fldSimple>"
+FORMULA = '<m:oMath xmlns:m="m"><m:r><m:t>x</m:t></m:r></m:oMath>'
+ENTRY = f"{field_char('begin')}<w:r><w:instrText>XE</w:instrText></w:r>{field_char('end')}"
+WRAPPERS = (
+    '<w:customXml w:element="x"><w:customXmlPr/>{}</w:customXml><w:smartTag><w:smartTagPr/>{}</w:smartTag>'
+    '<w:dir w:val="ltr">{}</w:dir><w:bdo w:val="ltr">{}</w:bdo>'
+)
 CASES = {
     "split by the spelling checker and by sessions of editing": (
         '<w:r w:rsidR="1"><w:t>Ca</w:t></w:r><w:proofErr w:type="x"/><w:r w:rsidR="2"><w:t>rs</w:t></w:r>',
@@ -81,9 +89,24 @@ CASES = {
         '<span id="1">link</span> end',
         LINK.format(run("LINK", UNDERLINED)) + run(" END"),
     ),
-    "a field stays": (run("on ") + DATE + run(" here"), 'on <wbr id="1"> here', run("ON ") + DATE + run(" HERE")),
+    "a field stays": (run("on ") + DATE + run(" here"), 'on <img id="1"> here', run("ON ") + DATE + run(" HERE")),
+    "a simple field, a formula, and an entry of an index": (
+        run("p. ") + PAGE + run(" and ") + FORMULA + run(" or") + ENTRY + run(" more"),
+        'p. <img id="1"> and <img id="2"> or<wbr id="3"> more',
+        run("P. ") + PAGE + run(" AND ") + FORMULA + run(" OR") + ENTRY + run(" MORE"),
+    ),
     "a field that ends elsewhere": (field_char("begin") + run("item"), "item", field_char("begin") + run("ITEM")),
     "a control": (CONTROL.format(run("it")), '<span id="1">it</span>', CONTROL.format(run("IT"))),
+    "what is around runs": (
+        WRAPPERS.format(*map(run, "abcd")),
+        '<span id="1">a</span><span id="2">b</span><span id="3">c</span><span id="4">d</span>',
+        WRAPPERS.format(*map(run, "ABCD")),
+    ),
+    "hyphens of a run": (
+        "<w:r><w:t>uni</w:t><w:softHyphen/><w:t>versity</w:t><w:noBreakHyphen/><w:t>wide</w:t></w:r>",
+        "university\u2011wide",
+        run("UNIVERSITY\u2011WIDE"),
+    ),
     "a text box in a run": (
         run("out") + BOX.format(run("in")) + run("end"),
         'out<wbr id="1">end',
@@ -98,6 +121,16 @@ def test_a_paragraph_is_sent_as_one_text_and_written_with_its_own_tags(source: s
 
     assert read.texts[0] == text
     assert body(translated(read, upper)) == f"<w:p><w:pPr/>{written}</w:p>"
+
+
+def test_fields_within_each_other_are_read_once() -> None:
+    depth = 20_000
+    body = run("a") + field_char("begin") * depth + "{}" + field_char("end") * depth + run("b")
+    started = time.process_time()
+
+    assert read_docx(of_body(f"<w:p>{body.format('')}</w:p>")).texts == ['a<wbr id="1">b']
+    assert read_docx(of_body(f"<w:p>{body.format(run('7'))}</w:p>")).texts == ['a<img id="1">b']
+    assert time.process_time() - started < 10, "seconds, and it takes one"
 
 
 def test_deleted_text_and_formulas_are_not_translated() -> None:

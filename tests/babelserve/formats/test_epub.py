@@ -17,12 +17,22 @@ def test_chapters_and_contents_are_texts() -> None:
     assert read.mime_type == HTML
     assert read.texts == [
         "One",
-        'A <em id="1">very</em>&nbsp;red<br id="2">\ncar <wbr id="3"><wbr id="4"> here.',
+        'A <em id="1">very</em>&nbsp;red<br id="2">\ncar <img id="3"><wbr id="4"> here.',
         "Loose ",
         "text",
         "inside",
         "Chapter one",
     ]
+
+
+def test_code_formulas_and_pictures_are_words_of_a_sentence() -> None:
+    words = ["<code>open</code>", "<math/>", "<ruby>a<rt>b</rt></ruby>", '<b translate="no">Inc.</b>', '<img src="a"/>']
+    others = ['<a id="page5"/>', "<script>x</script>", "<?x?>", "<svg><path/></svg>"]
+    body = "".join(f"a {each} b " for each in words + others)
+    read = read_epub(archive({**EPUB, CHAPTER: f"<html><body><p>{body}</p></body></html>"}))
+
+    tags = ["img"] * len(words) + ["wbr"] * len(others)
+    assert read.texts[0] == "".join(f'a <{tag} id="{number}"> b ' for number, tag in enumerate(tags, 1))
 
 
 def test_all_but_texts_and_languages_stays_byte_for_byte() -> None:

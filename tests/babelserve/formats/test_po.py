@@ -74,6 +74,33 @@ def test_everything_but_the_new_strings_stays_byte_for_byte() -> None:
         assert same == expected.replace('[1] ""', '[1] "%d files"')
 
 
+def test_the_only_form_of_a_language_without_a_plural_is_the_plural() -> None:
+    entry = HEADER + 'msgid "One file"\nmsgid_plural "%d files"\nmsgstr[0] "{}"\n'
+    document = read_po(entry.format("").encode())
+
+    assert document.texts == ["%d files"]
+    assert translated(document, lambda text: text, "").decode() == entry.format("%d files")
+
+
+@pytest.mark.parametrize("charset", ["CHARSET", "us-ascii"])
+def test_the_header_says_that_the_file_is_utf_8(charset: str) -> None:
+    source = HEADER.replace("UTF-8", charset) + 'msgid "a"\nmsgstr ""\n'
+
+    written = read_po(source.encode()).write(["\u00e4"], "")[0].decode()
+    assert written == HEADER + 'msgid "a"\nmsgstr "\u00e4"\n'
+
+
+def test_escapes_by_number_are_bytes_and_controls_are_written_as_such() -> None:
+    source = HEADER + r'msgid "\033[1m\x41\1012\t\303\xA4\\101\377"' + "\nmsgstr {}\n"
+    document = read_po(source.format('""').encode())
+
+    assert document.texts == ["\x1b[1mAA2\t\u00e4\\101\ufffd"]
+    written = translated(document, str.lower, "").decode()
+    assert written == source.format(
+        r'"\033[1maa2\t\u00e4\\101\ufffd"'.replace(r"\u00e4", "\u00e4").replace(r"\ufffd", "\ufffd")
+    )
+
+
 def test_long_lines_take_time_in_proportion() -> None:
     assert read_po(b'msgid "' + b"a" * 1_000_000 + b'"\nmsgstr ""\n').texts == ["a" * 1_000_000]
     started = time.process_time()

@@ -84,6 +84,10 @@ def test_hostile_text_takes_time_in_proportion() -> None:
     text = "<" * 300_000 + "a\nb"
 
     assert translated(read_srt(f"0:01,0 --> 0:02,0\n{text}".encode()), upper).endswith(b"<A\nB")
+    for piece in ("\u0e40", "\u5b57(", "<i>("):
+        text = "0:01,0 --> 0:02,0\na b\n\n0:02,0 --> 0:03,0\nc"
+        written = read_srt(text.encode()).write([piece * 100_000, None], "th")[0].decode()
+        assert written.count(piece[-1]) == 100_000
     for piece in ("A: ", "(", "[", "<i ", "-", "AB ", "&amp;", "Ab", "Ab:\n"):
         text = f"0:01,0 --> 0:02,0\n{piece * 100_000}ab"
         assert translated(read_srt(text.encode()), lambda text: text).decode() == text
@@ -107,6 +111,34 @@ def test_times_within_a_cue_of_webvtt_stay() -> None:
     assert document.write(document.texts, "de") == (source, [])
 
 
+def test_classes_of_webvtt_are_attributes_of_a_tag_that_html_can_pair() -> None:
+    source = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v.loud Anna>Hi <c.red.bg_\u00fc>there</c>, <i.a>you</i></v>\n"
+    document = read_vtt(source.encode())
+
+    assert document.texts == ['<v x=".loud" Anna>Hi <c x=".red.bg_\u00fc">there</c>, <i x=".a">you</i></v>']
+    written = translated(document, lambda text: text.replace("Hi", "Oh")).decode()
+    assert written == source.replace("Hi", "Oh")
+
+
+def test_text_behind_an_empty_line_is_of_its_cue_in_srt() -> None:
+    source = b"1\n0:01,0 --> 0:02,0\n\nHello.\n \nYou!\n\n2\n0:03,0 --> 0:04,0\n\n3\n0:05,0 --> 0:06,0\nBye.\n"
+    document = read_srt(source)
+
+    assert document.texts == ["Hello.", "You!", "Bye."]
+    assert translated(document, upper) == source.replace(b"Hello", b"HELLO").replace(b"You", b"YOU").replace(
+        b"Bye", b"BYE"
+    )
+    assert read_vtt(b"WEBVTT\n\n0:01.0 --> 0:02.0\n\nNOTE Hello.\n").texts == []
+
+
+def test_the_number_of_a_cue_without_an_empty_line_before_it_is_no_text() -> None:
+    source = b"1\r\n0:01,0 --> 0:02,0\r\nIn\r\n1999\r\n 2 \r\n0:03,0 --> 0:04,0\r\nBye.\r\n"
+    document = read_srt(source)
+
+    assert document.texts == ["In 1999", "Bye."]
+    assert translated(document, upper) == source.replace(b"In", b"IN").replace(b"Bye", b"BYE")
+
+
 def test_each_speaker_of_a_cue_has_a_text() -> None:
     dashes = "- Hello, how\nare you?\n- Fine.\n\u2013 And you?\n"
     document = read_srt(f"1\n0:01,0 --> 0:02,0\n{dashes}".encode())
@@ -115,7 +147,7 @@ def test_each_speaker_of_a_cue_has_a_text() -> None:
 
     voices = "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Anna>Come\nhere!</v>\n<v.loud Bob>No.\n"
     document = read_vtt(voices.encode())
-    assert document.texts == ["<v Anna>Come here!</v>", "<v.loud Bob>No."]
+    assert document.texts == ["<v Anna>Come here!</v>", '<v x=".loud" Bob>No.']
     assert translated(document, lambda text: text) == voices.encode()
 
 
@@ -176,6 +208,23 @@ def test_cues_that_break_a_sentence_are_one_text() -> None:
         "and slept.", ""
     )
     assert translated(document, lambda text: text) == source.encode()
+
+
+@pytest.mark.parametrize(
+    ("translation", "first", "second"),
+    [
+        ("我们去了老城，然后睡了一觉。", "我们去了\n老城，然", "后睡了一觉。"),
+        ("我们用 iPhone<i>（手机）</i>睡。", "我们用 iPhone\n<i>（手", "机）</i>睡。"),
+        ("コーヒーを<i>「ちょっと」</i>！", "コーヒーを\n<i>「ちょっ", "と」</i>！"),
+        ("กินน้ำชา", "กิน\nน้ำ", "ชา"),
+        ("กินข้าว น้ำชา", "กินข้าว", "น้ำชา"),
+    ],
+)
+def test_languages_without_blanks_are_broken_between_characters(translation: str, first: str, second: str) -> None:
+    source = "0:01,0 --> 0:02,0\n{}\n\n0:03,0 --> 0:04,0\n{}\n"
+    document = read_srt(source.format("We went\nto the town", "and slept there.").encode())
+
+    assert document.write([translation], "zh")[0].decode() == source.format(first, second)
 
 
 @pytest.mark.parametrize("between", [("town.", "and"), ("town", "And"), ("town\u2026", "and"), ("<i>town</i>", "and")])
