@@ -18,10 +18,12 @@ from server.models.model import ServedModel
 from server.telemetry.log import request_id
 from server.text.formality import Formality
 from server.text.markup.tag_rules import TagRules
+from server.text.own_parts import MAX_RULES
 from server.translation.answer import TextAnswer
 from server.translation.detection import DetectedLanguage
 from server.translation.job import Job
 from server.translation.request import DecodingRequest, TextOptions, TranslationRequest
+from server.translation.rules import MAX_PHRASES, check_range
 from server.translation.submission import Place
 
 _STATUS_NUMBERS = {code: StatusNumber.Value(code.name) for code in Code}
@@ -52,7 +54,8 @@ def read_request(message: pb.TranslateRequest, remaining: float | None, tenant: 
         tenant: the tenant of the call.
 
     Raises:
-        InvalidRequest: a field of an enum has an unknown value, or a rule is of two kinds or of none.
+        InvalidRequest: a field of an enum has an unknown value, a field too many values, or a rule is of two kinds or
+            of none. The numbers of values are checked before any value is read, because a message has millions.
     """
     arrived = time.monotonic()
     return TranslationRequest(
@@ -189,6 +192,7 @@ def read_priority(value: int) -> Priority:
 
 
 def _read_text(text: pb.TextOptions) -> TextOptions:
+    check_range("text.keep", len(text.keep), 0, MAX_RULES, " rules")
     return TextOptions(
         refuse_unknown_scripts=text.refuse_unknown_scripts,
         translate_attributes=text.translate_attributes,
@@ -200,6 +204,8 @@ def _read_text(text: pb.TextOptions) -> TextOptions:
 
 
 def _read_tags(tags: pb.TagRules) -> TagRules:
+    for name in ("ignored", "splitting", "non_splitting"):
+        check_range(f"text.tags.{name}", len(getattr(tags, name)), 0, MAX_PHRASES, " names")
     return TagRules(
         ignored=frozenset(tags.ignored),
         splitting=frozenset(tags.splitting),

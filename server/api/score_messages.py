@@ -10,11 +10,13 @@ from server.telemetry.log import request_id
 from server.translation.answer import TextAnswer
 from server.translation.job import Job
 from server.translation.request import DecodingRequest, TranslationRequest
+from server.translation.rules import check_texts
 
 
 def read_score_request(message: pb.ScoreRequest, remaining: float | None, tenant: Tenant) -> TranslationRequest:
     """Returns what a message asks for; arguments and errors are those of `read_request`."""
     arrived = time.monotonic()
+    check_texts(len(message.pairs), "pairs", "pairs")
     length_penalty = message.length_penalty if message.HasField("length_penalty") else None
     return TranslationRequest(
         contents=[pair.source for pair in message.pairs],

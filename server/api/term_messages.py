@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from babelserve.v1 import translation_pb2 as pb
-from server.text.glossary import Glossary, NamedGlossary, compile_glossary
-from server.text.term_table import Term
+from server.text.glossary import MAX_NAMES, MAX_TERMS, Glossary, NamedGlossary, compile_glossary
+from server.text.term_table import MAX_FORMS, Term
 from server.translation.answer import TextAnswer, TranslatedSentence
 from server.translation.legs import Leg
+from server.translation.rules import check_range
 
 
 def read_glossary(glossary: pb.Glossary) -> Glossary | None:
@@ -15,11 +16,15 @@ def read_glossary(glossary: pb.Glossary) -> Glossary | None:
     Raises:
         InvalidRequest: it breaks a rule.
     """
-    terms = tuple(map(_read_term, glossary.terms))
+    check_range("glossary.terms", len(glossary.terms), 0, MAX_TERMS)
+    check_range("glossary.names", len(glossary.names), 0, MAX_NAMES)
+    terms = tuple(_read_term(f"glossary.terms[{index}]", term) for index, term in enumerate(glossary.terms))
     return compile_glossary(terms, glossary.ignore_case, tuple(glossary.names))
 
 
-def _read_term(term: pb.Term) -> Term:
+def _read_term(field: str, term: pb.Term) -> Term:
+    check_range(f"{field}.source_forms", len(term.source_forms), 0, MAX_FORMS - 1)
+    check_range(f"{field}.target_forms", len(term.target_forms), 0, MAX_FORMS - 1)
     targets = (term.target, *term.target_forms)
     return Term((term.source, *term.source_forms), targets * 2 if term.exact and len(targets) == 1 else targets)
 

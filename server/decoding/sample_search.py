@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from random import Random
 from typing import Any
 
@@ -30,10 +30,15 @@ class SampleSearch(BeamSearch):
     def __init__(self, options: DecodingOptions, *, source_ids: Sequence[int], **others: Any) -> None:
         assert options.sampling is not None, "it samples"
         self._sampling = options.sampling
-        self._random = [_numbers(options.sampling.seed, source_ids, number) for number in range(options.beam_size)]
+        self._source_ids = source_ids
         super().__init__(options, source_ids=source_ids, **others)
         self._is_changed = replace(options, sampling=None).is_steered  # whether other options change logits
         self.top_k = options.beam_size  # of the first step, from which all go on
+
+    @cached_property
+    def _random(self) -> list[Random]:
+        """The source of numbers of each hypothesis. They are made when the sentence runs, as each takes 2.6 KB."""
+        return [_numbers(self._sampling.seed, self._source_ids, number) for number in range(self._options.beam_size)]
 
     def advance(
         self,

@@ -10,6 +10,7 @@ of the network drives the code of these from the processor's caches: a call then
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -76,11 +77,7 @@ class Steering:
     def __init__(self, options: DecodingOptions, eos_id: int) -> None:
         self._options = options
         self._eos_id = eos_id
-        self._never = {phrase[0]: BAN for phrase in options.suppressed if len(phrase) == 1}
-        self._by_token: dict[int, list[tuple[int, ...]]] = {}  # longer phrases, by their last token but one
-        for phrase in options.suppressed:
-            if len(phrase) > 1:
-                self._by_token.setdefault(phrase[-2], []).append(phrase)
+        self._never, self._by_token = _bans(options.suppressed) if options.suppressed else ({}, {})
 
     def change(self, step: Step, row: int, written: list[int]) -> None:
         """Changes one row of a step as if the network had said so.
@@ -130,6 +127,16 @@ class Steering:
             for end in range(size - 1, len(ids)):
                 if ids[end - 1] == tail[-1] and ids[end - size + 1 : end] == tail:
                     yield ids[end]
+
+
+@lru_cache(maxsize=64)
+def _bans(phrases: tuple[tuple[int, ...], ...]) -> tuple[Mapping[int, float], Mapping[int, list[tuple[int, ...]]]]:
+    """Returns the phrases of one token, and longer ones by their last token but one; once for all of a request."""
+    by_token: dict[int, list[tuple[int, ...]]] = {}
+    for phrase in phrases:
+        if len(phrase) > 1:
+            by_token.setdefault(phrase[-2], []).append(phrase)
+    return {phrase[0]: BAN for phrase in phrases if len(phrase) == 1}, by_token
 
 
 def steer(step: Step, row: int, factors: Mapping[int, float], drawn_to: int = -1, part: float = 0.0) -> None:

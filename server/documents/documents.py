@@ -157,20 +157,26 @@ class Documents:
     def _make_room(self, owner: str, num_bytes: int) -> None:
         """Forgets results so that a new document has room. If all of them are too few, it forgets none.
 
-        At the limits of documents, the caller's own results give way, and at that of bytes, results of the owner whose
-        files have the most. An owner other than the caller must have more bytes than the caller would have with the
-        new document.
+        At the limit of an owner, the caller's own results give way, at the limit of all documents results of the owner
+        that has the most, and at that of bytes those of the owner whose files have the most. An owner other than the
+        caller must have more documents than the caller has, or more bytes than the caller would have with the new one.
 
         Raises:
             Overloaded: too few documents have ended.
         """
         own = [job for job in self._jobs.values() if job.owner == owner]
-        num_surplus = 1 + max(len(own) - self._limits.of_owner, len(self._jobs) - self._limits.in_all)
-        leaving = [job for job in own if job.ended.is_set()][: max(0, num_surplus)]
-        if len(leaving) < num_surplus:
-            if len(own) >= self._limits.of_owner:
+        leaving = []
+        if len(own) >= self._limits.of_owner:
+            leaving = [job for job in own if job.ended.is_set()][:1]
+            if not leaving:
                 raise Overloaded(f"{len(own)} documents of this caller are under way", "memory", 5.0)
-            raise Overloaded(f"the server keeps {len(self._jobs)} documents", "memory", 5.0)
+        elif len(self._jobs) >= self._limits.in_all:
+            held = Counter(job.owner for job in self._jobs.values())
+            results = [job for job in self._jobs.values() if job.ended.is_set()]
+            larger = [job for job in results if job.owner == owner or held[job.owner] > held[owner]]
+            if not larger:
+                raise Overloaded(f"the server keeps {len(self._jobs)} documents", "memory", 5.0)
+            leaving = [max(larger, key=lambda job: held[job.owner])]
         for job in leaving + self._leaving_for_bytes(leaving, owner, num_bytes):
             self.forget(job)
 

@@ -252,7 +252,7 @@ class Batch:
     def _answer(self, finished: list[Sentence]) -> None:
         now = self._clock()
         for sentence in finished:
-            if not sentence.options.given_targets:
+            if sentence.has_own_length:
                 self._dispatch.cost.observe_sentence(len(sentence.source_ids), sentence.search.num_tokens)
             if sentence.forecast_seconds:
                 self._metrics.observe_queue_wait(sentence.forecast_seconds, now - sentence.submitted)

@@ -110,15 +110,17 @@ class CostModel:
         return mean_seconds + min(max(slope, 0.0), mean_seconds / mean_rows) * (rows - mean_rows)
 
     def steps(self, source_tokens: int, options: DecodingOptions) -> float:
-        """Returns the steps that a sentence takes; its tokens include eos."""
+        """Returns the steps that a sentence takes; its tokens include eos. The options are its own (`of_source`)."""
         if options.given_targets:
             return len(options.forced_prefix) + max(map(len, options.given_targets))
-        steps = max(1.0, source_tokens * self.steps_per_token)
+        least = 1.0 + max(options.min_output_tokens, len(options.target_prefix))
+        steps = max(least, source_tokens * self.steps_per_token)
         return steps if options.max_output_tokens is None else min(steps, options.max_output_tokens)
 
     def demand(self, source_tokens: Iterable[int], options: DecodingOptions) -> Demand:
         """Returns what sentences with these numbers of tokens ask."""
-        return Demand.of([self.steps(tokens, options) for tokens in source_tokens], options.num_rows)
+        steps = [self.steps(tokens, options.of_source(tokens)) for tokens in source_tokens]
+        return Demand.of(steps, options.num_rows)
 
     def demand_of_texts(self, lengths: Sequence[int], options: DecodingOptions) -> Demand:
         """Returns what texts of so many characters ask of an engine, before they are split."""

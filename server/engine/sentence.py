@@ -64,6 +64,17 @@ class Sentence:
         """Forecast of its row-steps."""
         return self.steps * self.options.num_rows
 
+    @property
+    def has_own_length(self) -> bool:
+        """Whether the network has decided how long the translation is, so that it says something of other sentences.
+
+        An option may have decided it: tokens that are given, or a least or a greatest number of tokens.
+        """
+        options, num_tokens = self.options, self.search.num_tokens - len(self.options.forced_prefix)
+        if options.given_targets or options.target_prefix or options.min_output_tokens > len(self.source_ids):
+            return False
+        return options.max_output_tokens is None or num_tokens < options.max_output_tokens
+
     def is_over(self, now: float) -> bool:
         """Returns whether the caller has left or the deadline has passed."""
         return self.future.cancelled() or now >= self.deadline

@@ -114,14 +114,23 @@ def read_infer(asked: kserve.ModelInferRequest, served: pb.ListModelsResponse) -
     return message
 
 
-def read_timeout(asked: kserve.ModelInferRequest) -> float | None:
-    """Returns the seconds that a request gives itself; None if it leaves them open. Raises InvalidRequest."""
+def read_timeout(asked: kserve.ModelInferRequest, seconds: float | None = None) -> float | None:
+    """Returns the seconds within which a request must be answered; None for ever.
+
+    Args:
+        asked: may have a time of its own.
+        seconds: that the caller waits in any case; None for ever. The shorter time counts.
+
+    Raises:
+        InvalidRequest: the request's time is none.
+    """
     if _TIMEOUT not in asked.parameters:
-        return None
+        return seconds
     value = _value(_TIMEOUT, asked.parameters[_TIMEOUT])
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InvalidRequest(f"parameters.{_TIMEOUT}", "must be a whole number of microseconds, at least 0")
-    return value / _MICROSECONDS if value else None
+    own = value / _MICROSECONDS or None
+    return min((each for each in (own, seconds) if each is not None), default=None)
 
 
 def write_infer(asked: kserve.ModelInferRequest, response: pb.TranslateResponse) -> kserve.ModelInferResponse:

@@ -37,7 +37,7 @@ def read_message(kind: type[_M], fields: Any, *, ignores_unknown: bool = False) 
         fields = {name: value for name, value in fields.items() if name != _TEXTS}
     try:
         return ParseDict(fields, kind(**({_TEXTS: texts} if texts else {})), ignore_unknown_fields=ignores_unknown)
-    except (ParseError, ValueError, TypeError, RecursionError) as error:
+    except (ParseError, ValueError, TypeError, OverflowError, RecursionError) as error:
         words = str(error).partition("\n")[0].encode(errors="backslashreplace").decode()[:_MOST_WORDS]
     except SystemError:  # of protobuf, for a name of a field or of an enum's value that no UTF-8 can have
         words = "a name has half of a surrogate pair"

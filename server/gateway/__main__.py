@@ -20,6 +20,7 @@ from server.gateway.credentials import Credentials, watched_credentials
 from server.gateway.remote import Remote
 from server.gateway.upstream import Upstream
 from server.models.machine import raise_file_limit
+from server.settings.settings import read_origins
 from server.signals import Stop, reload_on_signal, stop_on_signals
 from server.telemetry.log import set_up_logging
 from server.telemetry.metrics import Metrics
@@ -65,7 +66,7 @@ async def _serve(options: argparse.Namespace) -> None:
     calls = Calls(metrics, running, _MOST_SECONDS)
     backend = Remote(upstream, calls, MemoryBudget(options.memory_mib << 20), lambda: not stop.is_set())
     documents = Documents(backend)
-    app = create_app(backend, LongMessages(), documents, [each for each in options.http_cors.split(",") if each])
+    app = create_app(backend, LongMessages(), documents, read_origins(options.http_cors))
     try:
         server = HttpServer(
             app,

@@ -6,7 +6,7 @@ from pathlib import Path
 import shtab
 
 from server.errors import SettingsError
-from server.settings.command_line import Parser, host_faults, refuse_dashes
+from server.settings.command_line import Parser, host_faults, origin_faults, refuse_dashes
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -70,7 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
 def check(options: argparse.Namespace) -> None:
     """Checks that flags fit together. Raises SettingsError with all faults."""
     refuse_dashes(options)
-    faults = [*host_faults(options.host)]
+    faults = [*host_faults(options.host), *origin_faults(options.http_cors)]
     if not options.server or not options.server.isprintable():
         faults.append(f"--server: must be HOST:PORT, not {options.server!r:.80}")
     for first, second in (("tls_cert", "tls_key"), ("server_cert", "server_key")):

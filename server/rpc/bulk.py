@@ -39,7 +39,9 @@ class BulkHandler:
             TranslationError: the call ends, see `Bulk.answers`.
         """
         with self._memory.hold(_CALL_BYTES):
-            first = parse(pb.TranslateBulkRequest, await self._intake.read(context))
+            data = await self._intake.read(context)
+            await self._intake.wait_to_parse(data)
+            first = parse(pb.TranslateBulkRequest, data)
             if first.WhichOneof("part") != "options":
                 raise InvalidRequest("options", "must be set in the first message of a call")
             seconds = context.time_remaining()

@@ -88,7 +88,7 @@ class KserveHandlers:
     async def model_infer(self, asked: kserve.ModelInferRequest, seconds: float | None) -> kserve.ModelInferResponse:
         """Translates all texts. Raises TranslationError if one of them fails."""
         message = front.read_infer(asked, await self._served())
-        patience = _shorter(front.read_timeout(asked), seconds)
+        patience = front.read_timeout(asked, seconds)
         with fields_named(front.FIELDS):
             return front.write_infer(asked, await self._api.translate(message, patience))
 
@@ -138,7 +138,7 @@ class KserveHandlers:
             with self._intake.hold(data):
                 self._api.check_open(seconds)
                 request = front.read_infer(asked, await self._served())
-                patience = _shorter(front.read_timeout(asked), seconds)
+                patience = front.read_timeout(asked, seconds)
                 async with contextlib.aclosing(self._pieces(asked, request, patience)) as responses:
                     async for response in responses:
                         yield response
@@ -184,8 +184,3 @@ class KserveHandlers:
 
 def _cancel(task: "asyncio.Future[Any]") -> None:
     task.cancel()
-
-
-def _shorter(first: float | None, second: float | None) -> float | None:
-    """Returns the shorter of two times; None for ever."""
-    return min((each for each in (first, second) if each is not None), default=None)

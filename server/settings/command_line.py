@@ -5,6 +5,7 @@ All faults are reported at once. An unknown `BABELSERVE_` variable is a fault, s
 
 import argparse
 import dataclasses
+import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +17,11 @@ import shtab
 from server.bundle.codes import canonical_code
 from server.bundle.variants import VARIANTS
 from server.errors import SettingsError
-from server.settings.settings import AT_START, AUTO, BUILTIN, BUILTIN_BUNDLE, ON_DEMAND, Settings
+from server.settings.settings import AT_START, AUTO, BUILTIN, BUILTIN_BUNDLE, ON_DEMAND, Settings, read_origins
 
 PREFIX = "BABELSERVE_"
 _KINDS = {"file": stat.S_ISREG, "directory": stat.S_ISDIR}
+_ORIGIN = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/?#\s]+")
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
@@ -100,6 +102,13 @@ def host_faults(host: str) -> Iterator[str]:
         host.encode("idna")
     except UnicodeError:
         yield f"--host: must be an address or the name of a host, not {host!r:.80}"
+
+
+def origin_faults(listed: str) -> Iterator[str]:
+    """A fault for each origin that no browser sends: it has no path, not even a slash at its end."""
+    for origin in read_origins(listed):
+        if not _ORIGIN.fullmatch(origin):
+            yield f"--http-cors: must have * or origins such as https://a.example, not {origin!r:.80}"
 
 
 def _variable(name: str) -> str:
@@ -185,6 +194,7 @@ def _path_faults(name: str, path: Path | None, kind: str) -> Iterator[str]:
 def _contradictions(settings: Settings) -> Iterator[str]:
     """Faults between settings."""
     yield from host_faults(settings.host)
+    yield from origin_faults(settings.http_cors)
     ports: dict[int, str] = {}
     for name in ("port", "health_port", "admin_port", "metrics_port", "http_port"):
         number = getattr(settings, name)

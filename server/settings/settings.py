@@ -158,7 +158,7 @@ class Settings:
     @property
     def http_origins(self) -> list[str]:
         """The origins that `http_cors` has."""
-        return [origin for origin in self.http_cors.split(",") if origin]
+        return read_origins(self.http_cors)
 
     @property
     def pivots(self) -> list[str]:
@@ -169,3 +169,8 @@ class Settings:
     def houses(self) -> list[str]:
         """The names that `house_glossaries` has."""
         return [name for name in self.house_glossaries.split(",") if name]
+
+
+def read_origins(listed: str) -> list[str]:
+    """Returns the origins of web pages that a list with commas has."""
+    return [origin for each in listed.split(",") if (origin := each.strip())]

@@ -49,10 +49,13 @@ _LABEL = re.compile(  # in brackets of East Asia, such as 【Test】
     r"\s*+[\u3008\u300a\u300c\u300e\u3010\u3014\u3016\uff3b][^\u3008-\u3017\uff3b\uff3d]{1,60}"
     r"[\u3009\u300b\u300d\u300f\u3011\u3015\u3017\uff3d]\s*"
 )
-_LONGEST_ORDINAL = 16  # characters
+_LONGEST_ORDINAL, _LONGEST_ABBREVIATION = 16, 9  # characters
 _ORDINAL = re.compile(
     r"\b(?:[ai]m|zu[mr]|vom|beim|d(?:er|ie|as|en|em|es)|(?:ihr|sein|[mdk]?ein|unser|euer|jede)\w{0,2})\s\d{1,3}\.\s$",
     re.IGNORECASE,
+)
+_ABBREVIATION = re.compile(  # that sentencex takes for the end of an English sentence, also before a number
+    r"\b(?:Mon|Tues?|Wed|Thurs?|Fri|Sat|Sun|Figs|Nos|[Vv]ol|[Cc]h|[Cc]hap|Eq|Tab|[Aa]pprox|[Mm]ax|Tel|Apt|Rm)\.\s$"
 )
 _SPACE = re.compile(r"\s+")
 # What a network is shown as it is, and may write otherwise, as it may "...".
@@ -200,10 +203,13 @@ def _segment(line: str, language: str, masker: Masker) -> list[str]:
 def _goes_on(line: str, end: int, language: str) -> bool:
     """Whether a sentence that seems to end goes on.
 
-    It does behind an ordinal, as in "im 3. Stock", and with a slash or a small letter that touches it, as in "./docs".
+    It does behind an ordinal, as in "im 3. Stock", between an abbreviation and a number, as in "vol. 3", and with a
+    slash or a small letter that touches it, as in "./docs".
     """
     if not line[end - 1].isspace() and (line[end] == "/" or line[end].islower()):
         return True
+    if language == "en":
+        return line[end].isdigit() and _ABBREVIATION.search(line, max(0, end - _LONGEST_ABBREVIATION), end) is not None
     return language == "de" and _ORDINAL.search(line, max(0, end - _LONGEST_ORDINAL), end) is not None
 
 

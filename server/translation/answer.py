@@ -265,7 +265,7 @@ class TextAnswer:
     @property
     def num_target_tokens(self) -> int:
         """The tokens of the best candidates."""
-        return sum(candidate.num_tokens for candidate in self.candidates(0))
+        return sum(sentence.candidates[0].num_tokens for sentence in self.sentences.values())
 
 
 def raise_if_all_failed(answers: Sequence[TextAnswer]) -> None:

@@ -79,11 +79,13 @@ class TextGroup:
             The cost of the texts, in seconds of one lane.
         """
         sentences = [sentence for index in self.indices for sentence in texts[index].sentences]
-        # What is given may be longer than any translation.
-        tokens = [max(each.num_tokens, len(each.given.ids) if each.given else 0) for each in sentences]
+        num_tokens = sum(each.num_tokens for each in sentences)
         model = self.legs[0].model
-        model.metrics.request_source_tokens.observe(sum(tokens))
-        model.engine.observe_text(sum(len(each.text) for each in sentences), sum(tokens))
+        model.metrics.request_source_tokens.observe(num_tokens)
+        model.engine.observe_text(sum(len(each.text) for each in sentences), num_tokens)
+        # What is given, as a whole or as a beginning, may be longer than any translation.
+        given = [each.given or each.prefix for each in sentences]
+        tokens = [max(each.num_tokens, len(own.ids) if own else 0) for each, own in zip(sentences, given, strict=True)]
         translated = [number for number in tokens if number]
         return sum(leg.model.engine.predict_seconds(translated, leg.options) for leg in self.legs)
 

@@ -75,7 +75,7 @@ class AzureApi:
 
     async def translate(self, exchange: Exchange) -> Response:
         """Answers texts with their translations into each target."""
-        asked = texts.read_translate(_query(exchange), read_json(exchange.body))
+        asked = texts.read_translate(_query(exchange), read_json(exchange.take_body()))
         caller = _caller(exchange)
         parts = asked.parts.items()
         answers = await _all([self._translate(asked, key, part, caller) for key, part in parts])
@@ -99,14 +99,14 @@ class AzureApi:
     async def detect(self, exchange: Exchange) -> Response:
         """Answers texts with the languages that they seem to be in."""
         front.check_is_v3(_query(exchange))
-        message = front.read_detect(read_json(exchange.body))
+        message = front.read_detect(read_json(exchange.take_body()))
         return _answer(exchange, front.write_detect(await self._detect(message, _caller(exchange))))
 
     async def break_sentence(self, exchange: Exchange) -> Response:
         """Answers texts with the lengths of their sentences."""
         query, caller = _query(exchange), _caller(exchange)
         front.check_is_v3(query)
-        language, contents = front.read_break(query, read_json(exchange.body))
+        language, contents = front.read_break(query, read_json(exchange.take_body()))
         detected: Sequence[pb.Detection] = ()
         if not language:
             message = pb.DetectLanguagesRequest(contents=contents)

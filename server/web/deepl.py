@@ -11,6 +11,7 @@ from server.fronts.deepl import (
     FRONT,
     Fields,
     NotHere,
+    Translate,
     base_code,
     read_key,
     read_translate,
@@ -66,8 +67,7 @@ class DeepLApi:
 
     async def translate(self, exchange: Exchange) -> Response:
         """Answers `text` and `target_lang` with `translations`."""
-        fields, caller = await read(exchange)
-        asked = read_translate(fields)
+        asked, caller = await _read_translate(exchange)
         response = None
         if base_code(asked.message.source_language_code) == base_code(asked.message.target_language_code):
             response = unchanged(asked.message, await self._backend.list_models(caller))
@@ -125,8 +125,14 @@ class DeepLApi:
 
 async def read(exchange: Exchange) -> tuple[Fields, Caller]:
     """Returns the fields, and the caller with its key, however that came."""
-    fields = await read_fields(exchange.request, exchange.body)
+    fields = await read_fields(exchange.request, exchange.take_body())
     key = exchange.caller.key
     if key is None:
         key = read_key(exchange.request.headers.get("authorization"), fields)
     return fields, replace(exchange.caller, key=key)
+
+
+async def _read_translate(exchange: Exchange) -> tuple[Translate, Caller]:
+    """Returns what is asked, without the fields: those that mean nothing may be long, and the answer takes its time."""
+    fields, caller = await read(exchange)
+    return read_translate(fields), caller

@@ -97,7 +97,7 @@ class DeepLDocuments:
     async def _find(self, exchange: Exchange) -> Job:
         """Returns a document. Raises TranslationError, also if the key of the document is wrong."""
         fields, caller = await read(exchange)
-        exchange.body = b""
+        exchange.take_body()
         job = await self._documents.find(exchange.request.path_params["identity"], caller)
         check_key(fields, job.key)
         return job

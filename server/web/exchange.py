@@ -45,7 +45,7 @@ class Exchange:
 
     Attributes:
         request: its line and headers.
-        body: whole. A handler that waits for long lets it go.
+        body: whole, until it is taken.
         caller: who calls, by what the headers say.
         send: sends events of ASGI, for an answer that comes in parts.
     """
@@ -54,6 +54,11 @@ class Exchange:
     body: bytes
     caller: Caller
     send: Send
+
+    def take_body(self) -> bytes:
+        """Returns the body and lets it go, because the handler may wait for long."""
+        body, self.body = self.body, b""
+        return body
 
 
 Handler = Callable[[Exchange], Awaitable[Response]]

@@ -61,20 +61,20 @@ class GoogleApi:
 
     async def translate_2(self, exchange: Exchange) -> Response:
         """Answers `q` and `target` of version 2 with translations."""
-        asked = rest.read_translate(await read_fields(exchange.request, exchange.body))
+        asked = rest.read_translate(await read_fields(exchange.request, exchange.take_body()))
         with fields_named(rest.V2_FIELDS):
             response = await self._backend.translate(front.read_translate(asked), _caller(exchange))
             return json_response(rest.write_translate(asked, front.write_translate(asked, response)))
 
     async def detect_2(self, exchange: Exchange) -> Response:
         """Answers `q` of version 2 with languages."""
-        message = rest.read_detect(await read_fields(exchange.request, exchange.body))
+        message = rest.read_detect(await read_fields(exchange.request, exchange.take_body()))
         with fields_named(rest.V2_FIELDS):
             return json_response(rest.write_detect(await self._backend.detect_languages(message, _caller(exchange))))
 
     async def languages_2(self, exchange: Exchange) -> Response:
         """Answers with all languages, as version 2."""
-        asked = rest.read_languages(await read_fields(exchange.request, exchange.body))
+        asked = rest.read_languages(await read_fields(exchange.request, exchange.take_body()))
         served = await self._backend.list_models(_caller(exchange))
         return json_response(rest.write_languages(front.write_languages(asked, served)))
 
@@ -118,7 +118,7 @@ class GoogleApi:
 
 
 def _posted(kind: type[_M], exchange: Exchange) -> _M:
-    value: Any = read_json(exchange.body) if exchange.body else {}
+    value: Any = read_json(body) if (body := exchange.take_body()) else {}
     return rest.read_message(kind, value, {"parent": exchange.request.path_params["parent"]})
 
 

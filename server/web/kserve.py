@@ -92,8 +92,8 @@ class KserveApi:
     async def repository_index(self, exchange: Exchange) -> Response:
         """Answers with the list of models."""
         asked = kserve.RepositoryIndexRequest()
-        if exchange.body:
-            value = read_json(exchange.body)
+        if body := exchange.take_body():
+            value = read_json(body)
             wanted = value.get("ready", False) if isinstance(value, dict) else None
             if not isinstance(wanted, bool):
                 raise InvalidRequest("ready", "must be true or false, in an object")
@@ -105,14 +105,13 @@ class KserveApi:
     async def infer(self, exchange: Exchange) -> Response:
         """Answers the texts of a tensor with tensors of their translations."""
         headers, path = exchange.request.headers, exchange.request.path_params
-        body = await self._site.bodies.unpack(exchange.body, headers.get("content-encoding", ""))
+        body = await self._site.bodies.unpack(exchange.take_body(), headers.get("content-encoding", ""))
         length = json_length(headers.get(_JSON_LENGTH), body)
         asked = read_infer(read_json(body[:length]), body[length:], path["model"], path.get("version", ""))
         is_whole = not asked.message.model_version and _TARGET in asked.message.parameters
         served = pb.ListModelsResponse() if is_whole else await self._backend.list_models(exchange.caller)
         message = tensors.read_infer(asked.message, served)
-        patience = tensors.read_timeout(asked.message)
-        caller = replace(exchange.caller, seconds=patience) if patience is not None else exchange.caller
+        caller = replace(exchange.caller, seconds=tensors.read_timeout(asked.message, exchange.caller.seconds))
         with fields_named(tensors.FIELDS):
             response = await self._backend.translate(message, caller)
             return _answer(asked, response)

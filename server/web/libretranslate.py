@@ -13,6 +13,7 @@ from server.fronts.languages import unchanged
 from server.fronts.libretranslate import (
     FRONT,
     Fields,
+    Translate,
     read_detect,
     read_key,
     read_translate,
@@ -55,8 +56,7 @@ class LibreTranslateApi:
 
     async def translate(self, exchange: Exchange) -> Response:
         """Answers `q`, `source`, `target` with `translatedText`."""
-        fields, caller = await read(exchange)
-        asked = read_translate(fields)
+        asked, caller = await _read_translate(exchange)
         response = None
         if asked.source == asked.target:
             response = unchanged(asked.message, await self._backend.list_models(caller))
@@ -89,6 +89,12 @@ class LibreTranslateApi:
 
 async def read(exchange: Exchange) -> tuple[Fields, Caller]:
     """Returns the fields, and the caller with the key that they have, if the headers have none."""
-    fields = await read_fields(exchange.request, exchange.body)
+    fields = await read_fields(exchange.request, exchange.take_body())
     key = exchange.caller.key if exchange.caller.key is not None else read_key(fields)
     return fields, replace(exchange.caller, key=key)
+
+
+async def _read_translate(exchange: Exchange) -> tuple[Translate, Caller]:
+    """Returns what is asked, without the fields: those that mean nothing may be long, and the answer takes its time."""
+    fields, caller = await read(exchange)
+    return read_translate(fields), caller

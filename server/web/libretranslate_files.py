@@ -42,7 +42,7 @@ class LibreTranslateFiles:
     async def translate_file(self, exchange: Exchange) -> Response:
         """Answers `file`, `source`, `target` with `translatedFileUrl`."""
         job = await self._start(exchange)
-        exchange.body = b""  # because the work may last an hour
+        exchange.take_body()  # because the work may last an hour
         try:
             await job.wait()
         except BaseException:
@@ -61,7 +61,7 @@ class LibreTranslateFiles:
         except ValueError:
             raise WrongRequest("filename", "Invalid filename") from None
         job = self._documents.find_open(identity)
-        exchange.body = b""
+        exchange.take_body()
         await job.wait()
         return FileResponse(job)
 

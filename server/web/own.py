@@ -85,7 +85,7 @@ class OwnApi:
 
     async def translate(self, exchange: Exchange) -> Response:
         """Answers a `TranslateRequest`."""
-        message = read_message(pb.TranslateRequest, read_json(exchange.body))
+        message = read_message(pb.TranslateRequest, read_json(exchange.take_body()))
         return await _response(await self._backend.translate(message, exchange.caller))
 
     async def translate_stream(self, exchange: Exchange) -> Response:
@@ -93,7 +93,7 @@ class OwnApi:
 
         `include_partial_text` of `TranslateStreamRequest` is a parameter of the query: "true" or "false".
         """
-        request = read_message(pb.TranslateRequest, read_json(exchange.body))
+        request = read_message(pb.TranslateRequest, read_json(exchange.take_body()))
         with_partial = exchange.request.query_params.get(_PARTIAL_TEXT, "false")
         if with_partial not in ("true", "false"):
             raise InvalidRequest(_PARTIAL_TEXT, f"must be true or false, not {shown(with_partial)}")
@@ -115,12 +115,12 @@ class OwnApi:
 
     async def score(self, exchange: Exchange) -> Response:
         """Answers a `ScoreRequest`."""
-        message = read_message(pb.ScoreRequest, read_json(exchange.body))
+        message = read_message(pb.ScoreRequest, read_json(exchange.take_body()))
         return await _response(await self._backend.score(message, exchange.caller))
 
     async def detect_languages(self, exchange: Exchange) -> Response:
         """Answers a `DetectLanguagesRequest`."""
-        message = read_message(pb.DetectLanguagesRequest, read_json(exchange.body))
+        message = read_message(pb.DetectLanguagesRequest, read_json(exchange.take_body()))
         return await _response(await self._backend.detect_languages(message, exchange.caller))
 
     async def list_models(self, exchange: Exchange) -> Response:

@@ -78,8 +78,6 @@ def _check_heads(content_type: str, body: bytes) -> None:
     if body.count(boundary) > _MAX_PARTS:
         raise InvalidRequest("body", f"must have at most {_MAX_PARTS} parts")
     for part in (b"\r\n" + body).split(boundary)[1:]:
-        if part.startswith(b"--"):  # the last boundary; nothing behind it is read
-            break
         head, _, _ = part.partition(_HEAD_END)
         if len(head) > _MAX_HEAD_BYTES or head.count(b";") > _MAX_SEMICOLONS or _BLANKS.search(head):
             rule = (

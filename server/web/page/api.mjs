@@ -62,11 +62,9 @@ export class Api {
     return (await this.#ask("v1/documents", form, signal)).json();
   }
 
-  /** Returns how far a document is. Throws Failure if it has failed. */
+  /** Returns how far a document is. It has an `error` if it has failed. */
   async document(id, signal) {
-    const document = await (await this.#ask(`v1/documents/${id}`, undefined, signal)).json();
-    if (document.error) throw failureOf(document);
-    return document;
+    return (await this.#ask(`v1/documents/${id}`, undefined, signal)).json();
   }
 
   /** Returns the translated file, as a Blob that no browser shows as a page of this server. */
@@ -135,7 +133,8 @@ function broken(error) {
     : new Failure(0, "The server cannot be reached. Check the connection, and try again.");
 }
 
-function failureOf(body, status = body?.error?.code ?? 500) {
+/** Returns the failure that a body with an `error` tells of. */
+export function failureOf(body, status = body?.error?.code ?? 500) {
   return new Failure(status, wordsOf(status, body?.error?.message ?? "no reason given"));
 }
 

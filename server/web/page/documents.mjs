@@ -1,6 +1,6 @@
 // The list of files that the server translates: how far each is, and its translation.
 
-import { sleep } from "./api.mjs";
+import { failureOf, sleep } from "./api.mjs";
 import { translatedName } from "./files.mjs";
 import { nameOf } from "./languages.mjs";
 
@@ -86,6 +86,7 @@ export class Documents {
       do {
         await sleep(document ? POLL_MS : 0, signal);
         document = await this.#ask(row, () => this.api.document(id, signal));
+        if (document.error) throw failureOf(document);
         row.show(wordsOf(document, row.options.target), document);
       } while (document.state !== "DONE");
       row.finish(await this.#ask(row, () => this.api.documentFile(id, signal)), document);

@@ -91,6 +91,35 @@ def test_a_rule_of_two_kinds_or_none_is_refused(rule: pb.KeepRule) -> None:
         read_request(message, None, TENANT)
 
 
+@pytest.mark.parametrize(
+    ("request_", "fault"),
+    [
+        (pb.TranslateRequest(glossary=pb.Glossary(terms=[pb.Term()] * 1001)), "glossary.terms: must be from 0 to 1000"),
+        (pb.TranslateRequest(glossary=pb.Glossary(names=["a"] * 17)), "glossary.names: must be from 0 to 16"),
+        (
+            pb.TranslateRequest(glossary=pb.Glossary(terms=[pb.Term(source="a", target_forms=["a"] * 32)])),
+            r"glossary.terms\[0\].target_forms: must be from 0 to 31",
+        ),
+        (
+            pb.TranslateRequest(glossary=pb.Glossary(terms=[pb.Term(source="a", source_forms=["a"] * 32)])),
+            r"glossary.terms\[0\].source_forms: must be from 0 to 31",
+        ),
+        (pb.TranslateRequest(text=pb.TextOptions(keep=[pb.KeepRule()] * 101)), "text.keep: must be from 0 to 100"),
+        (
+            pb.TranslateRequest(text=pb.TextOptions(tags=pb.TagRules(splitting=["a"] * 101))),
+            "text.tags.splitting: must be from 0 to 100 names",
+        ),
+        (
+            pb.TranslateRequest(decoding=pb.DecodingOptions(suppress=["a"] * 101)),
+            "decoding.suppress: must be from 0 to 100 phrases, not 101",
+        ),
+    ],
+)
+def test_too_many_values_are_refused_before_they_are_read(request_: pb.TranslateRequest, fault: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"^{fault}"):
+        read_request(request_, None, TENANT)
+
+
 def test_without_a_traffic_key_the_requests_id_is_one() -> None:
     begin_request("id-7")
 

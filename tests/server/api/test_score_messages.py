@@ -41,7 +41,7 @@ def test_what_is_left_open_is_the_models() -> None:
     assert request.decoding.length_penalty is None
     assert request.deadline == float("inf")
     with pytest.raises(InvalidRequest, match="priority"):
-        read_score_request(pb.ScoreRequest(priority=9), None, ANONYMOUS)  # type: ignore[arg-type]
+        read_score_request(pb.ScoreRequest(pairs=PAIRS, priority=9), None, ANONYMOUS)  # type: ignore[arg-type]
 
 
 async def test_a_response_has_a_score_or_an_error_for_each_pair(translator: Translator) -> None:
@@ -62,3 +62,8 @@ async def test_a_response_has_a_score_or_an_error_for_each_pair(translator: Tran
     assert not good.HasField("status")
     assert bad.status.message.startswith("pairs[1].source: must be from 2 to 64 tokens")
     assert not bad.tokens
+
+
+def test_too_many_pairs_are_refused_before_they_are_read() -> None:
+    with pytest.raises(InvalidRequest, match=r"^pairs: must be from 1 to 1024 pairs, not 1025"):
+        read_score_request(pb.ScoreRequest(pairs=[pb.ScorePair()] * 1025), None, ANONYMOUS)

@@ -163,7 +163,7 @@ async def test_streams_and_bulk_calls_have_the_version_too(loaded: Live) -> None
             grpc.StatusCode.INVALID_ARGUMENT,
             "glossary.names: must be from en into de, not french, en into fr",
         ),
-        (["animals"] * 17, grpc.StatusCode.INVALID_ARGUMENT, "glossary.names: must be at most 16, not 17"),
+        (["animals"] * 17, grpc.StatusCode.INVALID_ARGUMENT, "glossary.names: must be from 0 to 16, not 17"),
     ],
 )
 async def test_names_of_glossaries_that_will_not_do_are_told(

@@ -169,6 +169,22 @@ async def test_too_many_are_refused_but_results_of_the_caller_give_way(
     await started(documents)
 
 
+async def test_results_of_the_owner_that_has_most_give_way_to_documents_of_others(
+    keeping: Callable[[Limits], Documents], engine: EchoEngine
+) -> None:
+    documents = keeping(Limits(in_all=2))
+    first, second = await ended(documents), await ended(documents)
+    engine.is_holding = True
+    new = await documents.start("a.txt", b"A dog.", OPTIONS, OTHER)
+
+    with pytest.raises(DocumentNotFound):
+        documents.find_open(first.identity)
+    assert [documents.find_open(each.identity) for each in (second, new)] == [second, new]
+    with pytest.raises(Overloaded, match="the server keeps 2 documents"):  # the other owner has no more than this one
+        await documents.start("a.txt", b"A dog.", OPTIONS, OTHER)
+    assert documents.find_open(second.identity) is second
+
+
 async def test_an_upload_that_is_refused_costs_no_result(
     keeping: Callable[[Limits], Documents], engine: EchoEngine
 ) -> None:

@@ -107,6 +107,9 @@ def test_lengths_are_learned(cost: CostModel) -> None:
 
     assert cost.steps(20, GREEDY) == pytest.approx(60)
     assert cost.steps(20, DecodingOptions(beam_size=1, max_output_tokens=7)) == 7
+    assert cost.steps(20, DecodingOptions(beam_size=1, min_output_tokens=99)) == 100
+    assert cost.steps(2, DecodingOptions(beam_size=1, target_prefix=(5,) * 30)) == 31
+    assert cost.demand([20], DecodingOptions(beam_size=1, min_length_ratio=10.0)).steps == 200
     demand = cost.demand([5, 20], DecodingOptions(beam_size=4))
     assert demand.work == pytest.approx(4 * 75)
     assert demand.steps == pytest.approx(60)

@@ -1,5 +1,8 @@
+from typing import Any
+
 import pytest
 
+from server.decoding.options import DecodingOptions
 from server.decoding.result import Timings
 from server.engine.limits import Footprint
 from server.network import StepKind
@@ -43,6 +46,27 @@ def test_its_answer_has_the_best_hypotheses_and_says_where_the_time_went() -> No
 
     assert [hypothesis.ids for hypothesis in result.hypotheses] == [(9,)]  # of two, it asked for one
     assert result.timings == Timings(queue_seconds=1.0, encode_seconds=2.5, decode_seconds=6.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, True),
+        ({"min_output_tokens": 6, "max_output_tokens": 3}, True),
+        ({"min_output_tokens": 7}, False),
+        ({"max_output_tokens": 2}, False),
+        ({"target_prefix": (9,)}, False),
+        ({"given_targets": ((9, EOS),)}, False),
+    ],
+)
+def test_its_length_says_something_of_others_if_the_network_has_chosen_it(
+    options: dict[str, Any], expected: bool
+) -> None:
+    sentence = new_sentence(tokens=6)
+    sentence.options = DecodingOptions(beam_size=1, **options)
+    sentence.search.num_tokens = 2
+
+    assert sentence.has_own_length is expected
 
 
 def test_sentences_of_the_same_words_are_not_the_same() -> None:

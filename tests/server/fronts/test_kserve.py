@@ -181,6 +181,9 @@ def test_a_timeout_is_told_in_microseconds() -> None:
     assert read_timeout(asked("a", timeout=1_500_000)) == 1.5
     assert read_timeout(asked("a", timeout=0)) is None
     assert read_timeout(asked("a")) is None
+    assert read_timeout(asked("a"), 2.0) == 2.0
+    assert read_timeout(asked("a", timeout=0), 2.0) == 2.0
+    assert [read_timeout(asked("a", timeout=1_500_000), seconds) for seconds in (1.0, 2.0)] == [1.0, 1.5]
 
 
 @pytest.mark.parametrize("timeout", [-1, 1.5, True, "1"])

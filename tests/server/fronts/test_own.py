@@ -27,6 +27,7 @@ def test_fields_may_be_written_in_both_ways() -> None:
         ({"contents": "a" * 1000}, "must be in"),
         ({"model": "\ud800"}, "Unpaired surrogate"),
         ({"decoding": {"beamSize": 1 << 40}}, "out of range"),
+        ({"decoding": {"lengthPenalty": 10**400}}, "too large"),
         ({"priority": "URGENT"}, "Invalid enum value"),
         ({"\ud800": 1}, "half of a surrogate pair"),
         ({"priority": "\ud800"}, "half of a surrogate pair"),

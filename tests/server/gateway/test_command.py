@@ -39,9 +39,10 @@ def test_all_faults_are_told_at_once() -> None:
     flags = ["--tls-cert", "a", "--server-key", "b", "--server-name", "c", "--memory-mib", "1", "--http-port", "70000"]
 
     with pytest.raises(SettingsError) as caught:
-        check(build_parser().parse_args([*flags, "--drain-delay", "nan", "--tls-client-ca", "d"]))
+        check(build_parser().parse_args([*flags, "--drain-delay", "nan", "--tls-client-ca", "d", "--http-cors=x"]))
 
     assert [fault.partition(":")[0] for fault in caught.value.faults] == [
+        "--http-cors",
         "--tls-cert, --tls-key",
         "--server-cert, --server-key",
         "--server-cert, --server-name",

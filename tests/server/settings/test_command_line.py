@@ -9,6 +9,8 @@ from server.errors import SettingsError
 from server.settings.command_line import CommandLine, read_settings
 from server.settings.settings import BUILTIN, BUILTIN_BUNDLE, Settings
 
+CORS = "--http-cors: must have * or origins such as https://a.example"
+
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> str:
@@ -110,6 +112,8 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
         (["--keys", "/"], "--keys: / is no file"),
         (["--glossaries", "/dev/null"], "--glossaries: /dev/null is no directory"),
         (["--house-glossaries", "it"], "--house-glossaries: needs --glossaries"),
+        (["--http-port=0", "--http-cors=https://a.example/"], f"{CORS}, not 'https://a.example/'"),
+        (["--http-port=0", "--http-cors=https://a.example,b.example"], f"{CORS}, not 'b.example'"),
         (["--tls-client-ca", __file__], "--tls-client-ca: needs --tls-cert"),
         (["--port"], "argument --port: expected one argument"),
         (["--port=--"], "--port: -- is no value"),
@@ -119,6 +123,12 @@ def test_all_faults_are_listed_at_once(tmp_path: Path) -> None:
 )
 def test_a_fault_is_told_clearly(bundle: str, arguments: list[str], fault: str) -> None:
     assert faults("--bundle", bundle, *arguments) == [fault]
+
+
+def test_origins_may_have_blanks_between_them(bundle: str) -> None:
+    settings = read("--bundle", bundle, "--http-port=0", "--http-cors=https://a.example, http://localhost:80").settings
+
+    assert settings.http_origins == ["https://a.example", "http://localhost:80"]
 
 
 def test_free_ports_do_not_clash(bundle: str) -> None:

@@ -282,6 +282,20 @@ def test_a_german_ordinal_and_a_path_end_no_sentence(text: str, expected: list[s
     assert rejoined(parts) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("See vol. 2 and Ch. 7. Go.", ["See vol. 2 and Ch. 7.", "Go."]),
+        ("From Mon. 9 a.m. to Fri. 5 p.m. we work.", ["From Mon. 9 a.m. to Fri. 5 p.m. we work."]),
+        ("We saw the sun. 5 people came.", ["We saw the sun.", "5 people came."]),
+        ("It came on Fri. Nobody was there.", ["It came on Fri.", "Nobody was there."]),
+    ],
+)
+def test_an_english_abbreviation_before_a_number_ends_no_sentence(text: str, expected: list[str]) -> None:
+    assert sentences(text) == expected
+    assert rejoined(split(text)) == text
+
+
 def test_a_network_is_shown_what_the_masker_says() -> None:
     shown: list[str] = []
 

@@ -41,6 +41,7 @@ async def test_a_file_of_a_form_has_its_name_and_its_content() -> None:
 @pytest.mark.parametrize(
     ("tail", "words"),
     [
+        (b"--x\r\na: b\r\n--x--: c\r\n\r\nd\r\n--x" + b" " * 1_000_000, "8 blanks in a row"),
         (b"--x" + b" " * 1_000_000, "8 blanks in a row"),
         (b"--x" + b"\t " * 500_000 + b"\r\n", "8 blanks in a row"),
         (b"--x\r\na:" + b" " * 4000 + b"x\r\n\r\n", "8 blanks in a row"),
@@ -49,7 +50,16 @@ async def test_a_file_of_a_form_has_its_name_and_its_content() -> None:
         (b"--xy\r\n" * 100_000, "at most 4112 parts"),
         (b"--x\ra\r\n" * 100_000, "at most 4112 parts"),
     ],
-    ids=["blanks", "tabs", "blanks in a head", "semicolons", "a long head", "false boundaries", "half line ends"],
+    ids=[
+        "behind a last boundary in a head",
+        "blanks",
+        "tabs",
+        "blanks in a head",
+        "semicolons",
+        "a long head",
+        "false boundaries",
+        "half line ends",
+    ],
 )
 async def test_what_only_looks_like_boundaries_is_refused(tail: bytes, words: str) -> None:
     with pytest.raises(InvalidRequest, match=f"body: .*{words}"):
@@ -59,4 +69,4 @@ async def test_what_only_looks_like_boundaries_is_refused(tail: bytes, words: st
 async def test_a_form_may_have_all_its_fields_and_text_like_a_boundary() -> None:
     part = b'--x\r\ncontent-disposition: form-data; name="q"\r\n\r\na --x b\r\n'
 
-    assert await parts(part * MAX_FIELDS + b"--x--\r\n" + b" " * 5000) == {"q": ["a --x b"] * MAX_FIELDS}
+    assert await parts(part * MAX_FIELDS + b"--x--\r\n") == {"q": ["a --x b"] * MAX_FIELDS}

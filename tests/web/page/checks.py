@@ -28,6 +28,7 @@ CHECKS: list[Callable[[Visit], None]] = [
     sending.files_that_are_refused_say_why_and_can_be_sent_again,
     sending.a_file_that_the_server_has_lost_can_be_sent_again,
     sending.a_connection_that_breaks_is_waited_for,
+    sending.a_file_that_fails_without_a_server_can_be_sent_again,
     sending.files_are_sent_with_the_key,
     sending.hostile_names_stay_texts,
     asking.a_key_is_no_request,

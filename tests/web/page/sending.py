@@ -131,6 +131,18 @@ def a_connection_that_breaks_is_waited_for(visit: Visit) -> None:
     wait_for(page, row("dog.docx"), r"Translated into German\.")
 
 
+def a_file_that_fails_without_a_server_can_be_sent_again(visit: Visit) -> None:
+    page = visit.open()
+    failed = {"state": "ERROR", "error": {"code": 503, "message": "no server answers"}}
+    page.route("**/v1/documents/*", lambda route: route.fulfill(json=failed))
+    page.set_input_files("#file", Path(visit.sites.files) / "dog.docx")
+
+    wait_for(page, row("dog.docx"), r"The server is starting or stopping\. Try again in a moment\.")
+    page.unroute("**/v1/documents/*")
+    page.locator(row("dog.docx")).get_by_role("button", name="Try again").click()
+    wait_for(page, row("dog.docx"), r"Translated into German\.")
+
+
 def files_are_sent_with_the_key(visit: Visit) -> None:
     page = visit.open(visit.sites.closed)
     page.wait_for_selector("#key-form")
