@@ -45,6 +45,7 @@ _MARKUP = {  # what stands over and over in a document
         "|",
         "\\",
         "<b ",
+        "<!-- ",
         "a  \n",
         "&a;",
     ],

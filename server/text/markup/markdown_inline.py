@@ -15,7 +15,7 @@ _TARGET = (
 )
 _LINK_END = re.compile(rf"\](?:(?P<target>{_TARGET})|\[(?P<label>[^\[\]]*+)\])?")
 _TOKEN = re.compile(
-    r"(?P<note>\[\^[^\[\]\s]++\]|<!--(?:[^-]|-(?!->))*+-->|\\!(?=\[))"
+    r"(?P<note>\[\^[^\[\]\s]++\]|\\!(?=\[))|(?P<comment><!--)"
     r"|\\(?P<escaped>[!-/:-@\[-`{-~])"
     r"|(?P<hard>(?:(?<! ) {2,}+|\\)(?:\r\n?|\n)[ \t>]*+)"
     r"|(?P<line>(?:\r\n?|\n)[ \t>]*+)"
@@ -29,6 +29,7 @@ _TOKEN = re.compile(
     r"|(?P<mark>\*++|_++|~~)",
 )
 _VOIDS = frozenset({"br", "img", "wbr", "hr", "input"})
+_COMMENT_END = "-->"
 _BACKTICKS = re.compile("`+")
 _LONGEST_LABEL = 999  # characters, by CommonMark
 _MOST_PIECES = 100  # of a link that tags cross. Half, and long links lose them; twice that, and hostile ones take twice
@@ -96,6 +97,7 @@ class _Inline:
         self._pairs: list[tuple[int, int]] = []  # pieces of emphasis that begin and end, by their ends
         self._tags: list[int] = []  # pieces of HTML that may cross a link
         self._code_ends = _find_code_ends(text, count)
+        self._last_comment_end = text.rfind(_COMMENT_END)
 
     def pieces(self) -> list[_Piece]:
         """Returns all pieces."""
@@ -124,6 +126,9 @@ class _Inline:
         if match["code"] and match.start() in self._code_ends:
             end = self._code_ends[match.start()]
             self._pieces.append(_Piece(self._text[match.start() : end], is_kept=True))
+        elif match["comment"] and end <= self._last_comment_end:
+            end = self._text.index(_COMMENT_END, end) + len(_COMMENT_END)
+            self._pieces.append(_Piece(self._text[match.start() : end]))
         else:
             self._pieces.append(_make_piece(match))
             if self._pieces[-1].name and self._brackets:

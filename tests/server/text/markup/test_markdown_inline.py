@@ -47,6 +47,7 @@ def read(text: str, labels: frozenset[str] = frozenset()) -> Block:
         ("a ![<b>](x) <b>c</b> d", "a \U000f0000 c d", [("<b>", 1), ("</b>", 0)]),
         ("a <kbd class=x>b</kbd> H<sub>2</sub>O", "a \U000f0000 H\U000f0001O", []),
         ("a b[^1] c", "a b c", [("[^1]", None)]),
+        ("a <!-- b --> c <!-- d", "a  c <!-- d", [("<!-- b -->", None)]),
         ("a \\*b\\* &lt; &copy c &#x41;", "a *b* < &copy c A", []),
         ("a ``b` c", "a ``b` c", []),
         ("a < b & c", "a < b & c", []),
@@ -97,3 +98,9 @@ def test_many_tags_that_cross_links_come_back(text: str) -> None:
     read_inline(text, frozenset(), builder)
 
     assert identity(builder.finish()).count("b>") == 20_000
+
+
+def test_many_comments_without_an_end_are_text() -> None:
+    text = "a " + "<!-- " * 30_000 + "b"
+
+    assert read(text).text == text
