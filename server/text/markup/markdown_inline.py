@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from server.text.markup.builder import BLANK_RUN, Builder, unescape
 from server.text.markup.document import looking
+from server.text.markup.html import BLOCKS
 
 _TARGET = (
     r"""\([ \t\n]*+(?:<[^<>\n]*+>|[^\s()<]*+(?:\([^\s()]*+\)[^\s()]*+)*+)"""
@@ -28,7 +29,7 @@ _TOKEN = re.compile(
     r"|(?P<open>!?\[)|(?P<close>\])"
     r"|(?P<mark>\*++|_++|~~)",
 )
-_VOIDS = frozenset({"br", "img", "wbr", "hr", "input"})
+_VOIDS = frozenset({"img", "wbr", "input"})
 _COMMENT_END = "-->"
 _BACKTICKS = re.compile("`+")
 _LONGEST_LABEL = 999  # characters, by CommonMark
@@ -232,6 +233,8 @@ def _make_piece(match: re.Match[str]) -> _Piece:
         return _Piece(source, text=match["escaped"])
     if match["name"]:
         name = match["name"].lower()
+        if name in BLOCKS:
+            return _Piece(source, is_break=True)
         is_void = bool(match["void"]) or name in _VOIDS
         return _Piece(source, name="" if is_void else f"<{name}", is_end=source.startswith("</"))
     if match["note"]:

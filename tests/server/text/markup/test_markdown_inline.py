@@ -40,7 +40,7 @@ def read(text: str, labels: frozenset[str] = frozenset()) -> Block:
         ),
         ("a ![b [*c* d](x) *e](y) f*", "a \U000f0000 f*", []),
         ("a [b] [c", "a [b] [c", []),
-        ("a <b>c</b> d<br>e <wbr/> f", "a c de  f", [("<b>", 1), ("</b>", 0), ("<br>", None), ("<wbr/>", None)]),
+        ("a <b>c</b> d<img>e <wbr/> f", "a c de  f", [("<b>", 1), ("</b>", 0), ("<img>", None), ("<wbr/>", None)]),
         ("a [b <b>c](x) d</b> e", "a b c d e", [("[", 1), ("](x)", 0), ("<b>", 3), ("</b>", 2)]),
         ("a <b>b [c</b> d](x) e", "a b c d e", [("<b>", 1), ("</b>", 0), ("[", 3), ("](x)", 2)]),
         ("a [<b>c</b>](x) d", "a c d", [("[", 3), ("<b>", 2), ("</b>", 1), ("](x)", 0)]),
