@@ -190,7 +190,7 @@ class _Reader:
             self._close()
             is_translated = not self._open or self._open[-1][1]
         is_kept = token.name in _UNTRANSLATED or token.name in self._ignored
-        becomes = not is_kept and _is_translated(token.source, is_translated)
+        becomes = not is_kept and translates(token.source, is_translated=is_translated)
         if is_translated and not becomes and token.name not in BLOCKS and not self._kept:
             self._kept_name, self._kept_depth, self._has_block = token.name, len(self._open), False
             self._kept.append(token.source)
@@ -252,7 +252,7 @@ def _values(source: str) -> list[Value]:
     if not tag or not tag["name"] or tag["slash"]:
         return []
     name, attributes = tag["name"].lower(), _attributes(tag[0])
-    if name in _NOT_READ or not _is_translated(tag[0], True):
+    if name in _NOT_READ or not translates(tag[0], is_translated=True):
         return []
     read = _READ
     if name == "meta" and any(_plain(attributes.get(key)) in _READ_META for key in ("name", "property")):
@@ -267,7 +267,7 @@ def _values(source: str) -> list[Value]:
     return values
 
 
-def _is_translated(tag: str, is_translated: bool) -> bool:
+def translates(tag: str, *, is_translated: bool) -> bool:
     """Returns whether what an element holds is translated, where it stands in something that is translated or not."""
     if not _MAY_SAY.search(tag):
         return is_translated

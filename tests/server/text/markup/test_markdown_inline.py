@@ -60,6 +60,38 @@ def test_marks_are_tags(text: str, expected: str, tags: list[tuple[str, int | No
     assert [(tag.source, tag.partner) for tag in block.tags] == tags
 
 
+@pytest.mark.parametrize(
+    ("text", "expected", "kept"),
+    [
+        (
+            'a <span translate="no">b <i>c</i></span> d</span>',
+            "a \U000f0000 d",
+            ['<span translate="no">b <i>c</i></span>'],
+        ),
+        (
+            "a *<b class='x notranslate'>b<b>c<b/></b></B>* d",
+            "a \U000f0000 d",
+            ["<b class='x notranslate'>b<b>c<b/></b></B>"],
+        ),
+        ("a [b <i translate=NO>c](x)</i> d", "a [b \U000f0000 d", ["<i translate=NO>c](x)</i>"]),
+        ("a <i translate=no>b <i translate=yes>c", "a b c", []),
+        ("a `<i translate=no>` b </i> <img translate=no> c", "a \U000f0000 b   c", ["`<i translate=no>`"]),
+    ],
+)
+def test_what_is_not_to_be_translated_has_a_stand_in(text: str, expected: str, kept: list[str]) -> None:
+    block = read(text)
+
+    assert block.text == expected
+    assert list(block.kept.values()) == kept
+
+
+def test_a_block_that_is_not_to_be_translated_ends_a_sentence() -> None:
+    builder = Builder("", escape)
+    read_inline("a <p translate=no>b</p> c", frozenset(), builder)
+
+    assert [block.text for block in builder.finish().blocks] == ["a", "c"]
+
+
 def test_code_and_addresses_have_stand_ins() -> None:
     block = read("a ``b ` c`` d <http://x.y> e <a@b.c> f")
 
@@ -89,6 +121,14 @@ def test_only_what_would_be_markup_is_escaped(text: str, expected: str) -> None:
 
 def test_labels_are_compared_without_case_and_white_space() -> None:
     assert normalized(" A\n b ") == normalized("a B")
+
+
+@pytest.mark.parametrize("text", ["<b translate=no>" * 20_000, "<b translate=no>" * 20_000 + "</b>" * 20_000])
+def test_many_elements_that_are_not_to_be_translated_come_back(text: str) -> None:
+    builder = Builder("", escape)
+    read_inline(f"a {text} c", frozenset(), builder)
+
+    assert identity(builder.finish()) == f"a {text} c"
 
 
 @pytest.mark.parametrize("text", ["[<b>" * 20_000 + "a" + "](x)" * 20_000, "[<b>a](x)" * 20_000, "[</b>a" * 20_000])
