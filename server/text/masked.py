@@ -215,8 +215,9 @@ class Masked:
             before, behind = self._beside(part)
             if part.touches_left and (before.isalnum() or not pieces[-1][-2:-1].isalnum()):
                 pieces[-1] = pieces[-1].removesuffix(" ")
-            pieces.append(self._as_set(part))
-            pieces.append(part.ending)
+            if (part.text.startswith("{") or part.text == "#") and before != "'" and pieces[-1].endswith("'"):
+                pieces[-1] = f"{pieces[-1][:-1]}\u2019"  # in ICU messages "'{" begins a quotation
+            pieces += [self._as_set(part), part.ending]
             is_beside = translation[end : end + 1] == " "
             if part.touches_right and is_beside and (behind.isalnum() or not translation[end + 1 : end + 2].isalnum()):
                 end += 1

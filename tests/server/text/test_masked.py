@@ -90,6 +90,22 @@ def test_a_part_is_no_place_for_typography(source: str, translation: str, text: 
     assert masked.restore_beginning(translation) == text
 
 
+@pytest.mark.parametrize(
+    ("source", "translation", "text"),
+    [
+        ("Name of {name}", "Nom d'\ue000", "Nom d\u2019{name}"),
+        ("Day of # days", "Jour d'\ue000 jours de l'an", "Jour d\u2019# jours de l'an"),
+        ("Name of {{name}} and a.txt", "Nom d'\ue000 et d'\ue001", "Nom d\u2019{{name}} et d'a.txt"),
+        ("Name of '{name} too", "Nom '\ue000 ici", "Nom '{name} ici"),
+    ],
+)
+def test_an_elision_before_an_argument_begins_no_quotation(source: str, translation: str, text: str) -> None:
+    masked = dataclasses.replace(MASKER, language="fr").mask(source)
+
+    assert masked.restore(translation).text == text
+    assert masked.restore_beginning(translation) == text
+
+
 def test_a_number_that_was_a_part_is_written_as_the_target_does() -> None:
     first = MASKER.mask("Come on the 25th day.")
     again = MASKER.mask_again(first, first.restore("Kommen Sie am Tag.").missing)
