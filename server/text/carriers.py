@@ -6,9 +6,10 @@ mean nothing to a reader never leave: U+FFFD, which stands for bytes that are no
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 _STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
+_SYMBOL = "\ue000"
 _NOTHING = re.compile(r"\uffff(?!)")  # a search for one character, which hardly a text has, is quick
 
 
@@ -34,3 +35,19 @@ def sure_end(text: str, carriers: Sequence[str]) -> int:
     end = text.casefold()[-max(map(len, codes), default=0) :] if codes else ""
     begins = (index for index in range(len(end)) if any(code.startswith(end[index:]) for code in codes))
     return len(text) - len(end) + next(begins, len(end))
+
+
+def changed_around(parts: Sequence[str], text: str, change: Callable[[str], str]) -> str:
+    """Returns a changed text, in which some parts of it stay as they are.
+
+    Args:
+        parts: that stay, wherever they stand in the text.
+        text: a translation with its parts.
+        change: leaves symbols of carriers where they are, of which there is one in each part's place.
+    """
+    changed = change(text)
+    if changed == text or not parts:
+        return changed
+    pattern = re.compile("|".join(map(re.escape, sorted([*parts, _SYMBOL], key=len, reverse=True))))
+    found = iter(pattern.findall(text))
+    return re.sub(_SYMBOL, lambda _: next(found), change(pattern.sub(_SYMBOL, text)))

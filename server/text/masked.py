@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from server.text.carriers import carrier_pattern, clean, sure_end
+from server.text.carriers import carrier_pattern, changed_around, clean, sure_end
 from server.text.casing import Casing, begun, raise_again
 from server.text.full_stops import end_like
 from server.text.locales import locale_of
@@ -157,7 +157,7 @@ class Masked:
             and not missing
             and not (is_parted and any(words.count(bracket) != self.source.count(bracket) for bracket in "()[]"))
             and not self._has_inventions(words)
-            and not any(self._is_far(part, translation) for part in self.parts)
+            and not any(self._is_far(part, translation) for part in self.parts if part.carrier)
             and self._is_in_order(translation)
         )
         text = self._place(translation, pattern, found)
@@ -215,8 +215,9 @@ class Masked:
             before, behind = self._beside(part)
             if part.touches_left and (before.isalnum() or not pieces[-1][-2:-1].isalnum()):
                 pieces[-1] = pieces[-1].removesuffix(" ")
-            pieces.append(self._as_set(part))
-            pieces.append(part.ending)
+            if (part.text.startswith("{") or part.text == "#") and before != "'" and pieces[-1].endswith("'"):
+                pieces[-1] = f"{pieces[-1][:-1]}\u2019"  # in ICU messages "'{" begins a quotation
+            pieces += [self._as_set(part), part.ending]
             is_beside = translation[end : end + 1] == " "
             if part.touches_right and is_beside and (behind.isalnum() or not translation[end + 1 : end + 2].isalnum()):
                 end += 1
@@ -227,7 +228,12 @@ class Masked:
         return written(part.text) if is_quote(part.text) else clock_time(part.text, self.language)
 
     def _set(self, text: str) -> str:
-        """Returns a text with the number signs and the typography of its language."""
+        """Returns a text with the number signs and the typography of its language; parts that are no numbers stay."""
+        numbers = {number.start for number in self.numbers}
+        parts = [self._as_set(part) for part in self.parts if _DIGIT.search(part.text) and part.start not in numbers]
+        return changed_around(parts, text, self._typeset)
+
+    def _typeset(self, text: str) -> str:
         text = restore_number_signs(self.original, text, self.language)
         return restore_typography(self.original, text, self.language)
 
@@ -237,9 +243,7 @@ class Masked:
         return self.original[max(0, part.start - 1) : part.start], self.original[end : end + 1]
 
     def _is_far(self, part: Part, translation: str) -> bool:
-        """Whether a part stands in quite another place than in the source."""
-        if not part.carrier:
-            return False
+        """Whether a part, which has a carrier, stands in quite another place than in the source."""
         others = max(1, len(translation) - len(part.carrier))
         return abs(translation.find(part.carrier) / others - part.place) > part.reach
 

@@ -50,6 +50,7 @@ _ESCAPE = re.compile(r"(?<!\\)\\(?=['\"])")  # of a quotation mark in the string
 _UNSEEN = "\u200b"  # what stands for it, which no network is shown
 _BRACKET = re.compile(r"(?<![^\s!])([(\[])(?=[^\W\d_](?:[^\W\d_]| ))")
 _DASH = re.compile(r"(?<=[^\s-])(?:\u2014|--)(?=[^\W\d_])")  # that touches the words on both sides
+_NO_QUOTE = 3  # characters that no quotation mark has with its comma; a run of parts that touch may be long
 _FIRST_SYMBOL = "\ue000"  # of the carriers that a network has learned
 _CLOSING, _OPENING = ".,:;!?%)]}\u201d", "([{\u201c"
 
@@ -243,7 +244,9 @@ NO_MASKING = Masker()
 
 def _is_beside_quote(text: str, first: Run, second: Run) -> bool:
     """Whether two runs touch of which one is a quotation mark, which the translation may write in another way."""
-    return first.end == second.start and any(is_quote(text[run.start : run.end]) for run in (first, second))
+    return first.end == second.start and any(
+        is_quote(text[run.start : min(run.end, run.start + _NO_QUOTE)]) for run in (first, second)
+    )
 
 
 def _blanked(text: str, runs: Sequence[Run], start: int, end: int) -> str:

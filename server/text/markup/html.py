@@ -4,7 +4,7 @@ A regular expression cuts the document into tags, comments and texts, as browser
 nothing and repairs nothing, as libraries do that were tried (html5lib, lxml, selectolax, turbohtml), so what is not
 translated comes back byte for byte.
 
-Tags of `_BLOCKS` end a block; all others stand in sentences. What is kept from the network is a stand-in where it has a
+Tags of `BLOCKS` end a block; all others stand in sentences. What is kept from the network is a stand-in where it has a
 place in the grammar of a sentence (`_WORDS`, and what is marked as not to be translated), else a void tag (`_PICTURES`,
 `_RAW` and comments), or stays between blocks if it has a block in it.
 """
@@ -22,7 +22,7 @@ def _set(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-_BLOCKS = _set(
+BLOCKS = _set(
     "address article aside audio blockquote body br button canvas caption center colgroup datalist dd details dialog"
     " dir div dl dt fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html label"
     " legend li main menu nav noscript object ol optgroup option p pre search section select summary table tbody td"
@@ -190,8 +190,8 @@ class _Reader:
             self._close()
             is_translated = not self._open or self._open[-1][1]
         is_kept = token.name in _UNTRANSLATED or token.name in self._ignored
-        becomes = not is_kept and _is_translated(token.source, is_translated)
-        if is_translated and not becomes and token.name not in _BLOCKS and not self._kept:
+        becomes = not is_kept and translates(token.source, is_translated=is_translated)
+        if is_translated and not becomes and token.name not in BLOCKS and not self._kept:
             self._kept_name, self._kept_depth, self._has_block = token.name, len(self._open), False
             self._kept.append(token.source)
         else:
@@ -229,7 +229,7 @@ class _Reader:
 
     def _add(self, token: _Token, is_translated: bool) -> None:
         """Adds a token where it belongs."""
-        is_block = token.name in _BLOCKS
+        is_block = token.name in BLOCKS
         values = _values(token.source) if self._with_attributes and is_translated and not token.is_text else []
         if self._kept:
             self._kept.append(token.source)
@@ -252,7 +252,7 @@ def _values(source: str) -> list[Value]:
     if not tag or not tag["name"] or tag["slash"]:
         return []
     name, attributes = tag["name"].lower(), _attributes(tag[0])
-    if name in _NOT_READ or not _is_translated(tag[0], True):
+    if name in _NOT_READ or not translates(tag[0], is_translated=True):
         return []
     read = _READ
     if name == "meta" and any(_plain(attributes.get(key)) in _READ_META for key in ("name", "property")):
@@ -267,7 +267,7 @@ def _values(source: str) -> list[Value]:
     return values
 
 
-def _is_translated(tag: str, is_translated: bool) -> bool:
+def translates(tag: str, *, is_translated: bool) -> bool:
     """Returns whether what an element holds is translated, where it stands in something that is translated or not."""
     if not _MAY_SAY.search(tag):
         return is_translated

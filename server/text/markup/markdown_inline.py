@@ -2,20 +2,22 @@
 
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from server.text.markup.builder import BLANK_RUN, Builder, unescape
 from server.text.markup.document import looking
+from server.text.markup.html import BLOCKS, translates
 
 _TARGET = (
     r"""\([ \t\n]*+(?:<[^<>\n]*+>|[^\s()<]*+(?:\([^\s()]*+\)[^\s()]*+)*+)"""
     r"""(?:[ \t\n]++(?:"[^"]*+"|'[^']*+'|\([^()]*+\)))?[ \t\n]*+\)"""
 )
+_HTML = r"""</?(?P<name>[A-Za-z][\w-]*+)(?:\s++|[^\s<>"'/]++|/(?!>)|"[^"]*+"|'[^']*+')*+(?P<void>/?)>"""
 _LINK_END = re.compile(rf"\](?:(?P<target>{_TARGET})|\[(?P<label>[^\[\]]*+)\])?")
 _TOKEN = re.compile(
-    r"(?P<note>\[\^[^\[\]\s]++\]|<!--(?:[^-]|-(?!->))*+-->|\\!(?=\[))"
+    r"(?P<note>\[\^[^\[\]\s]++\]|\\!(?=\[))|(?P<comment><!--)"
     r"|\\(?P<escaped>[!-/:-@\[-`{-~])"
     r"|(?P<hard>(?:(?<! ) {2,}+|\\)(?:\r\n?|\n)[ \t>]*+)"
     r"|(?P<line>(?:\r\n?|\n)[ \t>]*+)"
@@ -24,11 +26,13 @@ _TOKEN = re.compile(
     r"|(?P<formula>\$\$[^$]++\$\$|\$(?![\s\d$])[^$\n]*+(?<!\s)\$(?![\dA-Z_{]))"
     r"|(?P<link><(?:[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*+|[\w.+-]++@[\w.-]++)>)"
     r"|(?P<word><(?P<element>code|kbd|samp|var)(?:\s[^<>]*+)?>[^<>]*+</(?P=element)>|<(?P<index>su[bp])>[^\s<>]{1,16}</(?P=index)>)"
-    r"|(?P<html></?(?P<name>[A-Za-z][\w-]*+)(?:\s++|[^\s<>\"'/]++|/(?!>)|\"[^\"]*+\"|'[^']*+')*+(?P<void>/?)>)"
+    rf"|(?P<html>{_HTML})"
     r"|(?P<open>!?\[)|(?P<close>\])"
     r"|(?P<mark>\*++|_++|~~)",
 )
-_VOIDS = frozenset({"br", "img", "wbr", "hr", "input"})
+_TAG = re.compile(_HTML)
+_VOIDS = frozenset({"img", "wbr", "input"})
+_COMMENT_END = "-->"
 _BACKTICKS = re.compile("`+")
 _LONGEST_LABEL = 999  # characters, by CommonMark
 _MOST_PIECES = 100  # of a link that tags cross. Half, and long links lose them; twice that, and hostile ones take twice
@@ -95,7 +99,8 @@ class _Inline:
         self._num_marks: Counter[str] = Counter()
         self._pairs: list[tuple[int, int]] = []  # pieces of emphasis that begin and end, by their ends
         self._tags: list[int] = []  # pieces of HTML that may cross a link
-        self._code_ends = _find_code_ends(text, count)
+        self._kept_ends = _find_code_ends(text, count) | _find_element_ends(text, count)
+        self._last_comment_end = text.rfind(_COMMENT_END)
 
     def pieces(self) -> list[_Piece]:
         """Returns all pieces."""
@@ -121,9 +126,13 @@ class _Inline:
             return end
         if match["open"]:
             self._brackets.append((len(self._pieces), end))
-        if match["code"] and match.start() in self._code_ends:
-            end = self._code_ends[match.start()]
-            self._pieces.append(_Piece(self._text[match.start() : end], is_kept=True))
+        if match.start() in self._kept_ends:
+            end = self._kept_ends[match.start()]
+            is_break = (match["name"] or "").lower() in BLOCKS
+            self._pieces.append(_Piece(self._text[match.start() : end], is_kept=True, is_break=is_break))
+        elif match["comment"] and end <= self._last_comment_end:
+            end = self._text.index(_COMMENT_END, end) + len(_COMMENT_END)
+            self._pieces.append(_Piece(self._text[match.start() : end]))
         else:
             self._pieces.append(_make_piece(match))
             if self._pieces[-1].name and self._brackets:
@@ -227,6 +236,8 @@ def _make_piece(match: re.Match[str]) -> _Piece:
         return _Piece(source, text=match["escaped"])
     if match["name"]:
         name = match["name"].lower()
+        if name in BLOCKS:
+            return _Piece(source, is_break=True)
         is_void = bool(match["void"]) or name in _VOIDS
         return _Piece(source, name="" if is_void else f"<{name}", is_end=source.startswith("</"))
     if match["note"]:
@@ -257,4 +268,20 @@ def _find_code_ends(text: str, count: Callable[[], None]) -> dict[int, int]:
         if length in last:
             ends[last[length]] = match.end()
         last[length] = match.start()
+    return ends
+
+
+def _find_element_ends(text: str, count: Callable[[], None]) -> dict[int, int]:
+    """Returns for each tag that begins an element which is not translated where that ends; none if it never does."""
+    ends: dict[int, int] = {}
+    begun: defaultdict[str, list[re.Match[str]]] = defaultdict(list)  # tags of elements that are open, by name
+    for match in _TAG.finditer(text) if "translate" in text.lower() else ():
+        count()
+        name = match["name"].lower()
+        if not match[0].startswith("</"):
+            begun[name] += [] if match["void"] else [match]
+        elif begun[name]:
+            tag = begun[name].pop()
+            if not translates(tag[0], is_translated=True):
+                ends[tag.start()] = match.end()
     return ends

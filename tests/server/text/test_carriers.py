@@ -1,6 +1,6 @@
 import pytest
 
-from server.text.carriers import carrier_pattern, clean, sure_end
+from server.text.carriers import carrier_pattern, changed_around, clean, sure_end
 
 
 def test_characters_of_no_meaning_are_taken_out() -> None:
@@ -32,3 +32,8 @@ def test_symbols_are_found_anywhere_and_codes_as_whole_words(carriers: tuple[str
 )
 def test_what_may_become_a_code_is_not_sure(text: str, carriers: tuple[str, ...], sure: str) -> None:
     assert text[: sure_end(text, carriers)] == sure
+
+
+@pytest.mark.parametrize("parts", [["a1", "a1a"], ["a1a", "\ue000", "a1"]])
+def test_a_text_is_changed_around_its_parts(parts: list[str]) -> None:
+    assert changed_around(parts, "a a1 a1a \ue000a", lambda text: text.replace("a", "bc")) == "bc a1 a1a \ue000bc"

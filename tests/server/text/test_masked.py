@@ -74,6 +74,46 @@ def test_a_part_that_touches_a_mark_touches_no_word() -> None:
     assert restore("Ruf \ue000 () an: siehe \ue001").text == "Ruf get_name() an: siehe a.txt"
 
 
+@pytest.mark.parametrize(
+    ("source", "translation", "text"),
+    [
+        ("See https://a.org/the-1st-day now.", "Siehe jetzt \ue000.", "Siehe jetzt https://a.org/the-1st-day."),
+        ("Open 1st-place.png on the 2nd.", "\ue000 am 2nd öffnen.", "1st-place.png am 2. öffnen."),
+        ("Ask 1st@a.org.", "Fragen Sie \ue000.", "Fragen Sie 1st@a.org."),
+        ("Page No. 5 is /a/5/b.", "\ue000 ist 5.", "/a/5/b ist Nr. 5."),
+    ],
+)
+def test_a_part_is_no_place_for_typography(source: str, translation: str, text: str) -> None:
+    masked = MASKER.mask(source)
+
+    assert masked.restore(translation).text == text
+    assert masked.restore_beginning(translation) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "text"),
+    [
+        ("Name of {name}", "Nom d'\ue000", "Nom d\u2019{name}"),
+        ("Day of # days", "Jour d'\ue000 jours de l'an", "Jour d\u2019# jours de l'an"),
+        ("Name of {{name}} and a.txt", "Nom d'\ue000 et d'\ue001", "Nom d\u2019{{name}} et d'a.txt"),
+        ("Name of '{name} too", "Nom '\ue000 ici", "Nom '{name} ici"),
+    ],
+)
+def test_an_elision_before_an_argument_begins_no_quotation(source: str, translation: str, text: str) -> None:
+    masked = dataclasses.replace(MASKER, language="fr").mask(source)
+
+    assert masked.restore(translation).text == text
+    assert masked.restore_beginning(translation) == text
+
+
+def test_a_number_that_was_a_part_is_written_as_the_target_does() -> None:
+    first = MASKER.mask("Come on the 25th day.")
+    again = MASKER.mask_again(first, first.restore("Kommen Sie am Tag.").missing)
+
+    assert again is not None
+    assert again.restore("Kommen Sie am %1 Tag.").text == "Kommen Sie am 25. Tag."
+
+
 def test_symbols_that_stand_for_nothing_are_left_out() -> None:
     restored = MASKER.mask("Send a.txt").restore("\ue000 \ue001senden\uf000\ufffd")
 

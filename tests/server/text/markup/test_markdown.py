@@ -17,6 +17,11 @@ from tests.server.text.markup.identity import identity, joined
         ("- One\n    - two\n\n          code\n", ["One", "two"]),
         ("> One\n> two\n>\n> > Three\n\nfour", ["One two", "Three", "four"]),
         ("One  \ntwo\\\nthree", ["One", "two", "three"]),
+        ("One<br>two <p align=x>Three</P> *four<br/>\nfive*", ["One", "two", "Three", "four", "five"]),
+        (
+            "One | <ul><li>Two</li><li>Three</li></ul>\n--|--\nFour<br/>five | six",
+            ["One", "Two", "Three", "Four", "five", "six"],
+        ),
         ("One\rtwo\r\rThree\r- Four  \r  five\r\r# Six\r", ["One two", "Three", "Four", "five", "Six"]),
         ("One | two\n--- | ---\nThree | four \\| five\n\nSix", ["One", "two", "Three", "four | five", "Six"]),
         ("---\ntitle: x\n---\nOne\n", ["One"]),
@@ -116,7 +121,7 @@ def test_random_documents_are_read_to_their_end() -> None:
     ("source", "texts"),
     [
         ("## A dog <!-- omit -->\n", ["A dog"]),
-        ("A dog\n<br>\nruns here\n", ["A dog  runs here"]),
+        ("A dog\n<wbr>\nruns here\n", ["A dog  runs here"]),
         ("A dog\n<https://example.org>\nruns here\n", ["A dog \U000f0000 runs here"]),
         ("<br>\nA dog\n", ["A dog"]),
     ],

@@ -40,13 +40,14 @@ def read(text: str, labels: frozenset[str] = frozenset()) -> Block:
         ),
         ("a ![b [*c* d](x) *e](y) f*", "a \U000f0000 f*", []),
         ("a [b] [c", "a [b] [c", []),
-        ("a <b>c</b> d<br>e <wbr/> f", "a c de  f", [("<b>", 1), ("</b>", 0), ("<br>", None), ("<wbr/>", None)]),
+        ("a <b>c</b> d<img>e <wbr/> f", "a c de  f", [("<b>", 1), ("</b>", 0), ("<img>", None), ("<wbr/>", None)]),
         ("a [b <b>c](x) d</b> e", "a b c d e", [("[", 1), ("](x)", 0), ("<b>", 3), ("</b>", 2)]),
         ("a <b>b [c</b> d](x) e", "a b c d e", [("<b>", 1), ("</b>", 0), ("[", 3), ("](x)", 2)]),
         ("a [<b>c</b>](x) d", "a c d", [("[", 3), ("<b>", 2), ("</b>", 1), ("](x)", 0)]),
         ("a ![<b>](x) <b>c</b> d", "a \U000f0000 c d", [("<b>", 1), ("</b>", 0)]),
         ("a <kbd class=x>b</kbd> H<sub>2</sub>O", "a \U000f0000 H\U000f0001O", []),
         ("a b[^1] c", "a b c", [("[^1]", None)]),
+        ("a <!-- b --> c <!-- d", "a  c <!-- d", [("<!-- b -->", None)]),
         ("a \\*b\\* &lt; &copy c &#x41;", "a *b* < &copy c A", []),
         ("a ``b` c", "a ``b` c", []),
         ("a < b & c", "a < b & c", []),
@@ -57,6 +58,38 @@ def test_marks_are_tags(text: str, expected: str, tags: list[tuple[str, int | No
 
     assert block.text == expected
     assert [(tag.source, tag.partner) for tag in block.tags] == tags
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "kept"),
+    [
+        (
+            'a <span translate="no">b <i>c</i></span> d</span>',
+            "a \U000f0000 d",
+            ['<span translate="no">b <i>c</i></span>'],
+        ),
+        (
+            "a *<b class='x notranslate'>b<b>c<b/></b></B>* d",
+            "a \U000f0000 d",
+            ["<b class='x notranslate'>b<b>c<b/></b></B>"],
+        ),
+        ("a [b <i translate=NO>c](x)</i> d", "a [b \U000f0000 d", ["<i translate=NO>c](x)</i>"]),
+        ("a <i translate=no>b <i translate=yes>c", "a b c", []),
+        ("a `<i translate=no>` b </i> <img translate=no> c", "a \U000f0000 b   c", ["`<i translate=no>`"]),
+    ],
+)
+def test_what_is_not_to_be_translated_has_a_stand_in(text: str, expected: str, kept: list[str]) -> None:
+    block = read(text)
+
+    assert block.text == expected
+    assert list(block.kept.values()) == kept
+
+
+def test_a_block_that_is_not_to_be_translated_ends_a_sentence() -> None:
+    builder = Builder("", escape)
+    read_inline("a <p translate=no>b</p> c", frozenset(), builder)
+
+    assert [block.text for block in builder.finish().blocks] == ["a", "c"]
 
 
 def test_code_and_addresses_have_stand_ins() -> None:
@@ -90,6 +123,14 @@ def test_labels_are_compared_without_case_and_white_space() -> None:
     assert normalized(" A\n b ") == normalized("a B")
 
 
+@pytest.mark.parametrize("text", ["<b translate=no>" * 20_000, "<b translate=no>" * 20_000 + "</b>" * 20_000])
+def test_many_elements_that_are_not_to_be_translated_come_back(text: str) -> None:
+    builder = Builder("", escape)
+    read_inline(f"a {text} c", frozenset(), builder)
+
+    assert identity(builder.finish()) == f"a {text} c"
+
+
 @pytest.mark.parametrize("text", ["[<b>" * 20_000 + "a" + "](x)" * 20_000, "[<b>a](x)" * 20_000, "[</b>a" * 20_000])
 def test_many_tags_that_cross_links_come_back(text: str) -> None:
     builder = Builder(text, escape)
@@ -97,3 +138,9 @@ def test_many_tags_that_cross_links_come_back(text: str) -> None:
     read_inline(text, frozenset(), builder)
 
     assert identity(builder.finish()).count("b>") == 20_000
+
+
+def test_many_comments_without_an_end_are_text() -> None:
+    text = "a " + "<!-- " * 30_000 + "b"
+
+    assert read(text).text == text
