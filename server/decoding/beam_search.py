@@ -33,6 +33,7 @@ class BeamSearch:
 
     Attributes:
         last_ids: tokens that the live beams feed to the next step, best beam first.
+        max_tokens: most target tokens, with prefixes and eos.
         num_tokens: target tokens of every live beam with its prefixes, which is the length of its self-attention cache.
         top_k: how many best tokens of each row a step must return: 2W, or 1 for greedy search.
         is_greedy: it has a beam of 1 and is past its prefixes, so that `advance_greedily` does.
@@ -54,7 +55,7 @@ class BeamSearch:
     ) -> None:
         self._options, self._beam_size = options, options.beam_size
         self.top_k = 1 if self._beam_size == 1 else 2 * self._beam_size
-        self._max_tokens = max_tokens
+        self.max_tokens = max_tokens
         # A forced eos needs no step: whatever lives one token before the limit ends there.
         self._last_step = max_tokens - 1 if rules.forced_eos else max_tokens
         self._eos_id, self._rules = eos_id, rules
@@ -118,7 +119,7 @@ class BeamSearch:
         self.num_tokens += 1
         for rank, (negated, parent, place) in enumerate(candidates[: 2 * self._beam_size]):
             token = top_ids[parent][place]
-            if token == self._eos_id or self.num_tokens == self._max_tokens:
+            if token == self._eos_id or self.num_tokens == self.max_tokens:
                 if rank < self._beam_size:
                     reason = FinishReason.STOP if token == self._eos_id else FinishReason.LENGTH
                     last = [] if token == self._eos_id else [token]
@@ -218,7 +219,7 @@ class BeamSearch:
 
     def _finish_live(self) -> None:
         """Finishes what lives at the last step."""
-        self.num_tokens = self._max_tokens  # with the eos that may be forced
+        self.num_tokens = self.max_tokens  # with the eos that may be forced
         for beam, (prefix, total) in enumerate(zip(self._prefixes, self._log_probs, strict=True)):
             cost = self._charge(beam, self._eos_id) if self._rules.forced_eos else 0.0
             self._finish(prefix, total - cost, FinishReason.LENGTH, self._with(beam))
@@ -241,7 +242,7 @@ class BeamSearch:
         The last one is missing if the hypothesis is as long as it may be, because the model has no position for it.
         """
         end = [self._eos_id] if with_eos and hypothesis.finish_reason is FinishReason.STOP else []
-        return [self._bos_id, *self._options.forced_prefix, *hypothesis.ids, *end][: self._max_tokens]
+        return [self._bos_id, *self._options.forced_prefix, *hypothesis.ids, *end][: self.max_tokens]
 
     @property
     def ids_so_far(self) -> list[int]:

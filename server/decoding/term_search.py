@@ -57,7 +57,7 @@ class TermSearch(BeamSearch):
         self._ended: dict[tuple[int, ...], tuple[Written, int]] = {}  # by each hypothesis, and its length
         super().__init__(options, **others)
         self._num_given = len(self._followed)  # of tokens that do not count
-        again = (*options.forced_prefix, *options.terms.replaced.begin)[: max(self._max_tokens - 2, self._num_forced)]
+        again = (*options.forced_prefix, *options.terms.replaced.begin)[: max(self.max_tokens - 2, self._num_forced)]
         self._followed = max(self._followed, again, key=len)
         self._want()
 
@@ -81,7 +81,7 @@ class TermSearch(BeamSearch):
         if not (candidates or self.finished or self._repetitive):
             self._finish_live()  # nothing may follow, and half a translation is better than none
             return []
-        is_last = self.num_tokens == self._max_tokens
+        is_last = self.num_tokens == self.max_tokens
         if is_last:
             candidates.sort(key=lambda each: -each[-1])
         for candidate in candidates[: self._beam_size]:
@@ -149,7 +149,7 @@ class TermSearch(BeamSearch):
 
     def _finish_live(self) -> None:
         for prefix, written in zip(self._prefixes, self._written, strict=True):
-            self._ended[tuple(prefix)] = written, self._max_tokens
+            self._ended[tuple(prefix)] = written, self.max_tokens
         super()._finish_live()
 
     def _term_candidates(self, tokens: Sequence[Mapping[int, float]]) -> list[_Candidate]:

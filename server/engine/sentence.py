@@ -68,12 +68,11 @@ class Sentence:
     def has_own_length(self) -> bool:
         """Whether the network has decided how long the translation is, so that it says something of other sentences.
 
-        An option may have decided it: tokens that are given, or a least or a greatest number of tokens.
+        It has not if tokens are given, if an option asks for many, or if the search has come to its limit.
         """
-        options, num_tokens = self.options, self.search.num_tokens - len(self.options.forced_prefix)
-        if options.given_targets or options.target_prefix or options.min_output_tokens > len(self.source_ids):
-            return False
-        return options.max_output_tokens is None or num_tokens < options.max_output_tokens
+        is_free = not self.options.given_targets and not self.options.target_prefix
+        is_free = is_free and self.options.min_output_tokens <= len(self.source_ids)
+        return is_free and self.search.num_tokens < self.search.max_tokens
 
     def is_over(self, now: float) -> bool:
         """Returns whether the caller has left or the deadline has passed."""

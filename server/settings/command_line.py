@@ -105,7 +105,7 @@ def host_faults(host: str) -> Iterator[str]:
 
 
 def origin_faults(listed: str) -> Iterator[str]:
-    """A fault for each origin that no browser sends: it has no path, not even a slash at its end."""
+    """A fault for each origin that has no scheme, or a path: a slash at the end is one."""
     for origin in read_origins(listed):
         if not _ORIGIN.fullmatch(origin):
             yield f"--http-cors: must have * or origins such as https://a.example, not {origin!r:.80}"

@@ -55,7 +55,7 @@ _ORDINAL = re.compile(
     re.IGNORECASE,
 )
 _ABBREVIATION = re.compile(  # that sentencex takes for the end of an English sentence, also before a number
-    r"\b(?:Mon|Tues?|Wed|Thurs?|Fri|Sat|Sun|Figs|Nos|[Vv]ol|[Cc]h|[Cc]hap|Eq|Tab|[Aa]pprox|[Mm]ax|Tel|Apt|Rm)\.\s$"
+    r"\b(?:Mon|Tues?|Wed|Thurs?|Fri|Sat|Sun|Figs|Nos|[Vv]ol|[Cc]h|[Cc]hap|Eq|[Aa]pprox|max|Tel|Apt|Rm)\.\s$|^Max\.\s$"
 )
 _SPACE = re.compile(r"\s+")
 # What a network is shown as it is, and may write otherwise, as it may "...".

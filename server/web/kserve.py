@@ -104,10 +104,7 @@ class KserveApi:
 
     async def infer(self, exchange: Exchange) -> Response:
         """Answers the texts of a tensor with tensors of their translations."""
-        headers, path = exchange.request.headers, exchange.request.path_params
-        body = await self._site.bodies.unpack(exchange.take_body(), headers.get("content-encoding", ""))
-        length = json_length(headers.get(_JSON_LENGTH), body)
-        asked = read_infer(read_json(body[:length]), body[length:], path["model"], path.get("version", ""))
+        asked = await self._read_infer(exchange)
         is_whole = not asked.message.model_version and _TARGET in asked.message.parameters
         served = pb.ListModelsResponse() if is_whole else await self._backend.list_models(exchange.caller)
         message = tensors.read_infer(asked.message, served)
@@ -115,6 +112,13 @@ class KserveApi:
         with fields_named(tensors.FIELDS):
             response = await self._backend.translate(message, caller)
             return _answer(asked, response)
+
+    async def _read_infer(self, exchange: Exchange) -> Infer:
+        """Returns what is asked, without the body, because the answer takes its time."""
+        headers, path = exchange.request.headers, exchange.request.path_params
+        body = await self._site.bodies.unpack(exchange.take_body(), headers.get("content-encoding", ""))
+        length = json_length(headers.get(_JSON_LENGTH), body)
+        return read_infer(read_json(body[:length]), body[length:], path["model"], path.get("version", ""))
 
     async def refuse(self, _: Exchange) -> Response:
         """Raises NotOffered."""

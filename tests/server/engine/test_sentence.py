@@ -52,9 +52,8 @@ def test_its_answer_has_the_best_hypotheses_and_says_where_the_time_went() -> No
     ("options", "expected"),
     [
         ({}, True),
-        ({"min_output_tokens": 6, "max_output_tokens": 3}, True),
+        ({"min_output_tokens": 6}, True),
         ({"min_output_tokens": 7}, False),
-        ({"max_output_tokens": 2}, False),
         ({"target_prefix": (9,)}, False),
         ({"given_targets": ((9, EOS),)}, False),
     ],
@@ -64,9 +63,11 @@ def test_its_length_says_something_of_others_if_the_network_has_chosen_it(
 ) -> None:
     sentence = new_sentence(tokens=6)
     sentence.options = DecodingOptions(beam_size=1, **options)
-    sentence.search.num_tokens = 2
+    sentence.search.num_tokens = sentence.search.max_tokens - 1
 
     assert sentence.has_own_length is expected
+    sentence.search.num_tokens += 1
+    assert not sentence.has_own_length
 
 
 def test_sentences_of_the_same_words_are_not_the_same() -> None:

@@ -288,6 +288,7 @@ def test_a_german_ordinal_and_a_path_end_no_sentence(text: str, expected: list[s
         ("See vol. 2 and Ch. 7. Go.", ["See vol. 2 and Ch. 7.", "Go."]),
         ("From Mon. 9 a.m. to Fri. 5 p.m. we work.", ["From Mon. 9 a.m. to Fri. 5 p.m. we work."]),
         ("We saw the sun. 5 people came.", ["We saw the sun.", "5 people came."]),
+        ("Max. 3 persons. I asked Max. 3 came.", ["Max. 3 persons.", "I asked Max.", "3 came."]),
         ("It came on Fri. Nobody was there.", ["It came on Fri.", "Nobody was there."]),
     ],
 )
