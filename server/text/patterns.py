@@ -100,7 +100,7 @@ _SIGNS = re.compile(
 _EMPHASIS = re.compile(
     r"(?<![\w*\\])(\*{1,3}+)(?![\s*])[^*\n]{1,200}+(?<![\s\\])(\1)(?![\w*])"
     r"|(?<![\w_\\])(_)(?![\s_])[^_\n]{1,200}+(?<!\s)(_)(?![\w_])"
-    r"|(?<![\w_])(__)(?![\s_])(?=\S*\s)[^_\n]{1,200}+(?<!\s)(__)(?![\w_])"
+    r"|(?<![\w_])(__)(?![\s_])(?=\S{0,200}+\s)[^_\n]{1,200}+(?<!\s)(__)(?![\w_])"
     r"|\A(\*{1,3}+)(?=\w)"  # round several sentences, of which this is the first one
 )
 # What only programs read if it is all of a text: codes of languages but for words of English and German, and torch.nn.

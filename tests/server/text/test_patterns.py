@@ -1,11 +1,12 @@
 """Tests of what no network should rewrite, as patterns find it."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
 
-from server.text.patterns import _PATTERNS, find_parts
+from server.text.patterns import _PATTERNS, find_emphasis, find_parts
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -94,3 +95,10 @@ def test_no_part_begins_where_the_patterns_are_not_tried() -> None:
 
     for text in texts:
         assert list(find_parts(text)) == [match.span() for match in pattern.finditer(text)]
+
+
+def test_emphasis_in_a_long_word_takes_linear_time() -> None:
+    started = time.process_time()
+    assert list(find_emphasis("*__a" * 8192)) == [(0, 1)]
+
+    assert time.process_time() - started < 0.3, "seconds, and it takes a fiftieth of that"
