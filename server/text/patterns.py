@@ -16,26 +16,32 @@ _EXTENSIONS = (
     "pdf|txt|png|jpe?g|gif|svg|zip|tar|gz|json|docx?|xlsx?|pptx?|csv|tsv|py|js|ts|html?|css|xml|md|mp[34]|exe|dll|log"
     r"|cfg|conf|ini|ya?ml|toml|sh|bat|iso|deb|rpm|sql|so(?=\.\d)|cpp|rs|java"
 )
-_ADDRESS = r"""[^\s<>"“”„«»|]*[^\s<>"“”„«»|.,:;!?'’)\]}…]"""  # noqa: RUF001  # ends before punctuation
+_OUTSIDE, _PUNCTUATION = r"""\s<>"“”„«»|""", r""".,:;!?'’)\]}…"""  # noqa: RUF001  # of an address
+# It ends before punctuation, but not before the bracket that closes Mercury_(planet).
+_ADDRESS = rf"(?:[{_PUNCTUATION}]*+(?:\([^(){_OUTSIDE}]*+\)|[^({_OUTSIDE}{_PUNCTUATION}]++|\())++"
+_WORD = rf"[^{_OUTSIDE}\\/:*?,;]++"
+_FOLDER = rf"{_WORD}(?:(?: {_WORD}){{0,2}}? (?![a-z]){_WORD})?\\"  # of Windows: its name may have blanks
 _STEP = r"/[\w+-]++(?:\.[\w+-]++)*+"  # of a path
 _DATE = r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:\d{4}|\d\d)(?![\w.]\w)"
 _GROUPED = r"\d{1,3}(?:\.\d{3})++(?!\.?\d)"  # 1.250.000
 _HOUR, _HALF = r"\d{1,2}(?:[:.]\d\d)?", r"\s?(?:[ap]m|[ap]\.m\.)"
 _MIXED = r"(?=[A-Z0-9-]*?[A-Z])(?=[A-Z-]*+\d[A-Z-]*+\d[A-Z-]*+\d)"  # a capital, and three digits
 _TERM = r"[-\u2212]?(?:\d++(?:[.,]\d++)*+[A-Za-z]?|[A-Za-z])[\xb2\xb3]?(?!\w)"  # 3x²
+_BEHIND = r"(?:x(?=%)|(?!\w)|(?=m?s\b|px\b|[kKMGT]?i?B\b))"  # a conversion of printf: %dx%d, %dms, %dMB
+_UUID = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"
 _MONEY = r"$\u00a2-\u00a5\u20a0-\u20bf"  # signs of currencies
 _EMOJI = r"[\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b05-\u2b55\u3030\U0001f000-\U0001faff]"
 _EMOJI_MARK = r"[\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
 # Each takes linear time: no two of its repetitions share a character, and it is tried where a word begins.
 _PATTERNS = (
-    rf"(?<![\w+.-])(?:[a-z][a-z0-9+.-]{{1,15}}+://|www\.){_ADDRESS}",
+    rf"(?<![\w+.-])(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}+://|www\.){_ADDRESS}",
     r"(?<![\w.+%-])[\w.+%-]++@[\w-]++(?:\.[\w-]++)++",  # an e-mail address
     # A host, and a file:
     rf"(?<![\w.@-])[\w-]++(?:\.[\w-]++)*?\.(?:{_TOP_LEVEL})(?:\.[a-z]{{2}})?\b(?!\.\w)(?::\d++)?(?:/{_ADDRESS}|/)?(?![\w@-])",
     rf"(?<![\w./~\\-])[\w-]++(?:\.[\w-]++)*?\.(?:{_EXTENSIONS})(?:\.\d++)*+(?![\w-])",
     # Paths:
     rf"""(?<![^\s("'„“=:])(?:(?:~|\.\.?)(?={_STEP})|(?={_STEP}{_STEP}))(?:{_STEP})++/?""",
-    rf"(?<!\w)[A-Za-z]:\\{_ADDRESS}",
+    rf"(?<!\w)[A-Za-z]:\\(?:{_FOLDER})*+{_ADDRESS}",
     # Markup:
     r"</?[A-Za-z][^<>]{0,200}+>|</?\d{1,3}/?>|\*{2,}+|~~++(?!\s*+\d)",
     r"&(?:#\d{1,7}|[A-Za-z]{2,8});",
@@ -44,7 +50,7 @@ _PATTERNS = (
     r"[$%#]?\{\{[^{}]{0,80}+\}\}",
     r"[$%#]?\{ ?[^{}\s]{0,80}+(?:(?<=,) [^{}\s]{1,40}+){0,3} ?\}",
     r"(?<!%)%%(?!%)",
-    r"(?<![\d%])%(?:\(\w{1,40}+\)|\d\$)?[-+0#]?\d{0,3}+(?:\.\d{1,2})?(?:hh?|ll?|[qzj])?[sdifuxXcp@](?!\w)",
+    r"(?<![\d%])%(?:\(\w{1,40}+\)|\d\$)?[-+0#]?\d{0,3}+(?:\.\d{1,2})?(?:hh?|ll?|[qzj])?[sdifuxXcp@]" + _BEHIND,
     # Mathematics between dollars, which has what no price has:
     r"(?<![\w$\\])\$(?=[^$\n]{0,100}[\\^_=])[^\s$](?:[^$\n]{0,100}[^\s$\\])?\$(?![\w$])",
     r"(?<![\w$])\$(?:t\([^()\s]{1,80}+\)|[A-Z_][A-Z0-9_]{2,}+|[a-z]\w{0,40}+(?![\w$]))|(?<![\w%])%[A-Z_][A-Z0-9_]{1,40}+%",
@@ -54,14 +60,15 @@ _PATTERNS = (
     r"(?<!\w)`(?!\s)[^`]{1,80}+(?<!\s)`(?!\w)",
     # A handle, a tag or an issue:
     r"(?<![\w@#&/.-])(?:@\w++(?:[.-]\w++)*+|#(?!(?:st|nd|rd|th)\b)\w++)|(?<![\w#&])#(?=(?:st|nd|rd|th)\b|[^\w#]|\Z)",
-    # A version or an address of a host, a telephone, a date of ISO 8601 or an ISBN:
-    rf"(?<![\w.,:/-])(?!{_DATE}|{_GROUPED})v?\d++(?:\.\d++){{2,}}+(?:[-+][\w.]*\w)?(?![\w:])",
-    r"(?<![\w.,:/-])\+\d++(?:[ /-]\d++)++",
-    r"(?<![\w.,:/-])\d++(?:-\d++){2,}+(?![\w-])",
+    # A version or an address of a host, telephones, dates of ISO 8601 or an ISBN:
+    rf"(?<![\w.,:/-])(?!{_DATE}|{_GROUPED})v?\d++(?:\.\d++){{2,}}+(?:[-+][\w.]*\w)?(?::\d{{2,5}})?+(?!:?\w)",
+    r"(?<![\w.,:/-])\+\d++(?: ?\(\d{1,5}\)[ /-]?\d++(?:[ /-]\d++)*+|(?:[ /-]\d++)++)",
+    r"(?<!\w)\((?:\d{3}\) ?\d{3}-\d{4}|0\d{2,4}\)[ /]?\d{3,}+(?:[ -]\d++)*+)(?![\w-])",
+    r"(?<![\w.,:/-])\d++(?:-\d++){2,}+(?:T\d\d:\d\d(?::\d\d(?:\.\d++)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])",
     # Codes of capitals and digits, but no words in capitals; a hash; an identifier, but no German plural for all:
     rf"(?<![\w.,:/-])(?![A-Z0-9-]*?(?<![A-Z0-9])[A-Z]{{3,}}+(?![A-Z0-9])){_MIXED}[A-Z0-9]++(?:-[A-Z0-9]++)*+(?![\w-])",
     r"(?<![\w.,:/-])[A-Z]{2,}+\d{2,}+(?![\w-])",
-    r"(?<![\w.-])(?:0x[0-9A-Fa-f]++|(?=[0-9]*+[a-f])(?=[a-f]*+\d)[0-9a-f]{7,}+)(?![\w-])",
+    rf"(?<![\w.-])(?:0x[0-9A-Fa-f]++|(?=[0-9]*+[a-f])(?=[a-f]*+\d)[0-9a-f]{{7,}}+|{_UUID})(?![\w-])",
     r"(?<!\w)(?!\w*_in(?:nen)?\b)[A-Za-z0-9]++(?:_[A-Za-z0-9]++)++(?!\w)",
     r"(?<![\w-])[a-z][a-z0-9]++(?:[A-Z][a-z0-9]++)++(?![\w-])",  # camelCase, but neither iPhone nor macOS
     # Operators, rules and ". . ." between blanks. Dashes are punctuation. Of single signs, what no sentence needs.

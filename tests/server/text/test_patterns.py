@@ -61,6 +61,24 @@ DATA = Path(__file__).parents[2] / "data"
         ("$$$ or $€£5, ££", ["$$$", "££"]),
         ("Thanks :smile: and :+1: at 10:30:15", [":smile:"]),
         ("Run it with --dry-run now", ["--dry-run"]),
+        (
+            "See https://a.org/wiki/M_(planet), (a.com/b_(c)d) (https://a.io/b).",
+            ["https://a.org/wiki/M_(planet)", "a.com/b_(c)d", "https://a.io/b"],
+        ),
+        (
+            "Call +1 (555) 123-4567, +49 (0)30 901820, (555) 123-4567 or (030) 901820.",
+            ["+1 (555) 123-4567", "+49 (0)30 901820", "(555) 123-4567", "(030) 901820"],
+        ),
+        ("The job 550e8400-e29b-41d4-a716-446655440000", ["550e8400-e29b-41d4-a716-446655440000"]),
+        ("Use 192.168.0.1:8080. Changes in 1.2.3:", ["192.168.0.1:8080", "1.2.3"]),
+        (
+            r"Run C:\Program Files (x86)\App\app.exe or C:\Users to D:\My Files\x",
+            [r"C:\Program Files (x86)\App\app.exe", r"C:\Users", r"D:\My Files\x"],
+        ),
+        (r"Move C:\Temp, and D:\a or b\c", [r"C:\Temp", r"D:\a"]),
+        ("%dx%d pixels in %ds, %dms, %dMB", ["%dx", "%d", "%d", "%d", "%d"]),
+        ("On 2024-05-01T10:00:00Z or 2024-05-01T10:00+02:00", ["2024-05-01T10:00:00Z", "2024-05-01T10:00+02:00"]),
+        ("See Https://a.org or HTTP://A.ORG now", ["Https://a.org", "HTTP://A.ORG"]),
         ("Great 👍🏽👩‍🚀 and 🇩🇪!", ["👍🏽👩‍🚀", "🇩🇪"]),
     ],
 )
@@ -80,6 +98,7 @@ def test_parts_are_found_where_they_stand(text: str, parts: list[str]) -> None:
         "Am 24.12.2024 oder 1.3.25 für 1.250.000,50 €, 10 €/Monat, Tag /Nacht, Kunde(in)/Gast",
         "Ich hab`s gesehen, er hat`s auch. It`s John`s car.",
         "Lehrer_innen, 100-METER-LAUF, [MUSIC] {Please wait until done}",
+        "It has (555) or (2020) 123 456 of them, 100 %sure, at 1.2.3:4",
         "I saw it.It was there, look.at it.so what?",
     ],
 )
