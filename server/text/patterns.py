@@ -32,6 +32,8 @@ _UUID = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"
 _MONEY = r"$\u00a2-\u00a5\u20a0-\u20bf"  # signs of currencies
 _EMOJI = r"[\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b05-\u2b55\u3030\U0001f000-\U0001faff]"
 _EMOJI_MARK = r"[\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
+# Tags of ERB and EJS that write something: <%= name %>, <%- name %>, but neither <% if a %> nor <%= form do |f| %>.
+OUTPUT = r"<%(?:=[^<>%|]{0,80}+(?<! do )|-\s?(?!(?:end|else)\b)[\w.]{1,80}+\s?)%>"
 # Each takes linear time: no two of its repetitions share a character, and it is tried where a word begins.
 _PATTERNS = (
     rf"(?<![\w+.-])(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}+://|www\.){_ADDRESS}",
@@ -46,6 +48,7 @@ _PATTERNS = (
     r"</?[A-Za-z][^<>]{0,200}+>|</?\d{1,3}/?>|\*{2,}+|~~++(?!\s*+\d)",
     r"&(?:#\d{1,7}|[A-Za-z]{2,8});",
     # What programs fill in: '{', {{ name }}, ${name}, {n, number}, %(name)s, %1$d, $t(key), %PATH%, [[1]], [NAME]
+    OUTPUT,
     r"'[{}]+'|\[\[\w{1,40}+\]\]",
     r"[$%#]?\{\{[^{}]{0,80}+\}\}",
     r"[$%#]?\{ ?[^{}\s]{0,80}+(?:(?<=,) [^{}\s]{1,40}+){0,3} ?\}",

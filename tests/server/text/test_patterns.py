@@ -76,6 +76,7 @@ DATA = Path(__file__).parents[2] / "data"
             [r"C:\Program Files (x86)\App\app.exe", r"C:\Users", r"D:\My Files\x"],
         ),
         (r"Move C:\Temp, and D:\a or b\c", [r"C:\Temp", r"D:\a"]),
+        ("Hi <%= a.b(c) -%>, <%- n %> of <%=x%>", ["<%= a.b(c) -%>", "<%- n %>", "<%=x%>"]),
         ("%dx%d pixels in %ds, %dms, %dMB", ["%dx", "%d", "%d", "%d", "%d"]),
         ("On 2024-05-01T10:00:00Z or 2024-05-01T10:00+02:00", ["2024-05-01T10:00:00Z", "2024-05-01T10:00+02:00"]),
         ("See Https://a.org or HTTP://A.ORG now", ["Https://a.org", "HTTP://A.ORG"]),
