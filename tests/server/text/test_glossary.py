@@ -225,6 +225,13 @@ def test_no_term_is_in_a_part_that_the_network_has_not_written() -> None:
     assert [used.span for used in locate([found], "{user} ist ein user", ["{user}"])] == [(15, 19)]
 
 
+def test_a_translation_is_in_capitals_if_its_own_words_are() -> None:
+    (found,) = Glossary([Term(("user",), ("Nutzer",))]).find("THE USER")
+
+    assert [used.span for used in locate([found], "DER NUTZER {name}", ["{name}"])] == [(4, 10)]
+    assert [used.span for used in locate([found], "DER NUTZER name", ["{name}"])] == [None]
+
+
 @pytest.mark.parametrize(
     ("text", "translation"),
     [
