@@ -9,6 +9,12 @@ import re
 from collections.abc import Iterator
 
 from server.text.runs import has_words
+from server.text.term_table import BY_CHARACTER
+
+# Letters that may touch a part without being of its word: of scripts without blanks, and of Korean, whose particles do.
+# One that Unicode does not have stands for each, so that \w takes none of them.
+_TOUCHING = re.compile(f"[{BY_CHARACTER}\uac00-\ud7a3]")
+_LETTER = "\u0378"
 
 # Top-level domains and extensions that are no words, such as may follow a full stop without a space.
 _TOP_LEVEL = "com|org|net|edu|gov|info|dev|app|io|eu|de|ch|uk|fr|nl"
@@ -16,9 +22,10 @@ _EXTENSIONS = (
     "pdf|txt|png|jpe?g|gif|svg|zip|tar|gz|json|docx?|xlsx?|pptx?|csv|tsv|py|js|ts|html?|css|xml|md|mp[34]|exe|dll|log"
     r"|cfg|conf|ini|ya?ml|toml|sh|bat|iso|deb|rpm|sql|so(?=\.\d)|cpp|rs|java"
 )
-_OUTSIDE, _PUNCTUATION = r"""\s<>"“”„«»|""", r""".,:;!?'’)\]}…"""  # noqa: RUF001  # of an address
+_OUTSIDE, _PUNCTUATION = r"""\s<>"“”„«»|\u3000-\u303f\uff00-\uffef""", r""".,:;!?'’)\]}…"""  # noqa: RUF001  # of an address
 # It ends before punctuation, but not before the bracket that closes Mercury_(planet).
-_ADDRESS = rf"(?:[{_PUNCTUATION}]*+(?:\([^(){_OUTSIDE}]*+\)|[^({_OUTSIDE}{_PUNCTUATION}]++|\())++"
+_INSIDE = rf"\([^(){_OUTSIDE}]*+\)|[^({_OUTSIDE}{_PUNCTUATION}{_LETTER}]++|\(|(?<=[/\\=?&#_%.-]){_LETTER}++"
+_ADDRESS = rf"(?:[{_PUNCTUATION}]*+(?:{_INSIDE}))++"
 _WORD = rf"[^{_OUTSIDE}\\/:*?,;]++"
 _FOLDER = rf"{_WORD}(?:(?: {_WORD}){{0,2}}? (?![a-z]){_WORD})?\\"  # of Windows: its name may have blanks
 _STEP = r"/[\w+-]++(?:\.[\w+-]++)*+"  # of a path
@@ -42,7 +49,7 @@ _PATTERNS = (
     rf"(?<![\w.@-])[\w-]++(?:\.[\w-]++)*?\.(?:{_TOP_LEVEL})(?:\.[a-z]{{2}})?\b(?!\.\w)(?::\d++)?(?:/{_ADDRESS}|/)?(?![\w@-])",
     rf"(?<![\w./~\\-])[\w-]++(?:\.[\w-]++)*?\.(?:{_EXTENSIONS})(?:\.\d++)*+(?![\w-])",
     # Paths:
-    rf"""(?<![^\s("'„“=:])(?:(?:~|\.\.?)(?={_STEP})|(?={_STEP}{_STEP}))(?:{_STEP})++/?""",
+    rf"""(?<![^\s("'„“=:{_LETTER}])(?:(?:~|\.\.?)(?={_STEP})|(?={_STEP}{_STEP}))(?:{_STEP})++/?""",
     rf"(?<!\w)[A-Za-z]:\\(?:{_FOLDER})*+{_ADDRESS}",
     # Markup:
     r"</?[A-Za-z][^<>]{0,200}+>|</?\d{1,3}/?>|\*{2,}+|~~++(?!\s*+\d)",
@@ -62,7 +69,8 @@ _PATTERNS = (
     r"\[(?:NAME|DATE|TIME|EMAIL|URL|ID|[A-Z]{1,40}+(?:_[A-Z]{1,40}+){1,8})\]",
     r"(?<!\w)`(?!\s)[^`]{1,80}+(?<!\s)`(?!\w)",
     # A handle, a tag or an issue:
-    r"(?<![\w@#&/.-])(?:@\w++(?:[.-]\w++)*+|#(?!(?:st|nd|rd|th)\b)\w++)|(?<![\w#&])#(?=(?:st|nd|rd|th)\b|[^\w#]|\Z)",
+    rf"(?<![\w@#&/.-])(?:[@#]{_LETTER}[\w{_LETTER}]*+|@\w++(?:[.-]\w++)*+|#(?!(?:st|nd|rd|th)\b)\w++)",
+    r"(?<![\w#&])#(?=(?:st|nd|rd|th)\b|[^\w#]|\Z)",
     # A version or an address of a host, telephones, dates of ISO 8601 or an ISBN:
     rf"(?<![\w.,:/-])(?!{_DATE}|{_GROUPED})v?\d++(?:\.\d++){{2,}}+(?:[-+][\w.]*\w)?(?::\d{{2,5}})?+(?!:?\w)",
     r"(?<![\w.,:/-])\+\d++(?: ?\(\d{1,5}\)[ /-]?\d++(?:[ /-]\d++)*+|(?:[ /-]\d++)++)",
@@ -132,6 +140,7 @@ def find_parts(text: str) -> Iterator[tuple[int, int]]:
     Args:
         text: a sentence.
     """
+    text = text if text.isascii() else _TOUCHING.sub(_LETTER, text)
     if _OF_PROGRAMS.fullmatch(text):
         yield 0, len(text)
     elif _SIGNS.search(text):

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 MAX_CHARACTERS = 200  # of a phrase; half, and names of laws do not fit; twice that, and four of them fill a sentence
 MAX_FORMS = 32  # of a source or a target: German adjectives have fewer, and so have Finnish nouns in common use
-_BY_CHARACTER = (  # scripts that part no words by blanks: each letter is one
+BY_CHARACTER = (  # scripts that part no words by blanks: each letter is one
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _NO_CATEGORIES = frozenset(("Cc", "Cs", "Co", "Cn", "Zl", "Zp"))
 _NO_TEXT = frozenset("\u2581\ufffd\u200b\u2060\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-LETTER = rf"(?:[^\W{_BY_CHARACTER}]|[\u0300-\u036f])"
+LETTER = rf"(?:[^\W{BY_CHARACTER}]|[\u0300-\u036f])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def words_of(text: str) -> tuple[str, ...]:
 @functools.cache
 def word_pattern() -> "re.Pattern[str]":
     """Returns the pattern of a word, compiled when the first glossary comes."""
-    return re.compile(rf"[{_BY_CHARACTER}]|{LETTER}+(?:[-\u2011]{LETTER}+|['\u2019]t\b)*|[^\w\s]")
+    return re.compile(rf"[{BY_CHARACTER}]|{LETTER}+(?:[-\u2011]{LETTER}+|['\u2019]t\b)*|[^\w\s]")
 
 
 def normal(text: str) -> str:
