@@ -164,7 +164,9 @@ def translate_alone(text: str, found: Sequence[FoundTerm]) -> str | None:
     term, target = found[0].term, normal(found[0].term.targets[0])
     if normal(text) in map(normal, term.sources):
         return target
-    return target.upper() if text.isupper() else target[:1].upper() + target[1:]
+    if text.isupper():
+        return target.upper()
+    return target[:1].upper() + target[1:] if text[:1].isupper() else target
 
 
 def _check(field: str, term: Term) -> None:

@@ -253,6 +253,16 @@ def test_a_sentence_that_is_a_term_becomes_its_target(text: str, translation: st
     assert translate_alone(text, list(terms.find(text))) == translation
 
 
+def test_a_target_has_no_capital_that_neither_it_nor_the_sentence_has() -> None:
+    terms = Glossary([Term(("Email",), ("email",))], ignore_case=True)
+
+    assert [translate_alone(text, list(terms.find(text))) for text in ("email", "eMail", "EMAIL")] == [
+        "email",
+        "email",
+        "EMAIL",
+    ]
+
+
 def test_a_place_serves_one_term() -> None:
     terms = Glossary([Term(("user",), ("rote Haus",)), Term(("house",), ("Haus",))])
     found = list(terms.find("user house"))
