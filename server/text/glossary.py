@@ -246,13 +246,18 @@ def _occurrences(term: Term, text: str, is_capitals: bool) -> list[tuple[int, in
     """Returns where a text has forms of a term as whole words, in order, the longest first."""
     spans = set()
     for form in map(normal, term.targets):
-        begins, ends = (re.match(LETTER, form[place]) for place in (0, -1))
+        begins, ends = _is_letter(form[0]), _is_letter(form[-1])
         for written in {form, form[:1].upper() + form[1:], *([form.upper()] if is_capitals else [])}:
             start = text.find(written)
             while start >= 0:
                 end = start + len(written)
-                is_part = (begins and text[start - 1 : start].isalnum()) or (ends and text[end : end + 1].isalnum())
+                is_part = (begins and _is_letter(text[start - 1 : start])) or (ends and _is_letter(text[end : end + 1]))
                 if not is_part:
                     spans.add((start, end))
                 start = text.find(written, end)
     return sorted(spans, key=lambda span: (span[0], -span[1]))
+
+
+def _is_letter(character: str) -> bool:
+    """Whether a character is of the word beside it; the mark of emphasis is not."""
+    return character != "_" and re.match(LETTER, character) is not None

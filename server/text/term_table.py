@@ -14,7 +14,13 @@ BY_CHARACTER = (  # scripts that part no words by blanks: each letter is one
 )
 _NO_CATEGORIES = frozenset(("Cc", "Cs", "Co", "Cn", "Zl", "Zp"))
 _NO_TEXT = frozenset("\u2581\ufffd\u200b\u2060\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-LETTER = rf"(?:[^\W{BY_CHARACTER}]|[\u0300-\u036f])"
+_MARKS = (  # accents, points and vowel signs, which \w does not take, and the letters between them
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711-\u07f3\u0816-\u082d\u0859-\u085b\u0898-\u08e1\u08e3-\u0963"
+    "\u0981-\u09e3\u09fe-\u0a75\u0a81-\u0ae3\u0afa-\u0b63\u0b82-\u0bd7\u0c00-\u0c63\u0c81-\u0c83\u0cbc-\u0d4d"
+    "\u0d57-\u0d63\u0d81-\u0df3"
+)
+LETTER = rf"(?:[^\W{BY_CHARACTER}]|[{_MARKS}])"
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,6 +263,18 @@ def test_a_target_has_no_capital_that_neither_it_nor_the_sentence_has() -> None:
     ]
 
 
+def test_vowel_signs_belong_to_their_word() -> None:
+    assert found_in(glossary("राज"), "राजा का राज") == ["राज"]
+    (found,) = Glossary([Term(("king",), ("राज",))]).find("a king")
+    assert [used.span for used in locate([found], "राजा का राज")] == [(8, 11)]
+
+
+def test_letters_of_scripts_without_blanks_and_marks_of_emphasis_belong_to_no_word_beside_them() -> None:
+    (found,) = Glossary([Term(("computer",), ("PC",))]).find("my computer")
+
+    assert [locate([found], text)[0].span for text in ("我的PC很好", "_PC_", "PCs")] == [(2, 4), (1, 3), None]
+
+
 def test_a_place_serves_one_term() -> None:
     terms = Glossary([Term(("user",), ("rote Haus",)), Term(("house",), ("Haus",))])
     found = list(terms.find("user house"))
