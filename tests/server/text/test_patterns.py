@@ -86,7 +86,7 @@ DATA = Path(__file__).parents[2] / "data"
         ("订单AB-1234已发货给@anna和 @张三 #日本語", ["AB-1234", "@anna", "@张三", "#日本語"]),
         ("파일 report.pdf를 여세요", ["report.pdf"]),
         ("Datei Übersicht_März.pdf an straße@münchen.de", ["Übersicht_März.pdf", "straße@münchen.de"]),
-        ("%dx%d pixels in %ds, %dms, %dMB", ["%dx", "%d", "%d", "%d", "%d"]),
+        ("%dx%d pixels in %ds, %dms, %dMB, %dkm", ["%dx", "%d", "%ds", "%dms", "%dMB"]),
         ("On 2024-05-01T10:00:00Z or 2024-05-01T10:00+02:00", ["2024-05-01T10:00:00Z", "2024-05-01T10:00+02:00"]),
         ("See Https://a.org or HTTP://A.ORG now", ["Https://a.org", "HTTP://A.ORG"]),
         ("Great 👍🏽👩‍🚀 and 🇩🇪!", ["👍🏽👩‍🚀", "🇩🇪"]),
