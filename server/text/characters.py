@@ -13,13 +13,16 @@ from server.text.typography import STAND_INS
 
 _FIRST_SYMBOL = "\u2190"  # an arrow. Networks drop the symbols from here on, even those that they know.
 # Nor do they read blanks other than a space: the piece of a word behind one is not that of a word's beginning.
+# Unknown characters that are remembered. Half, and texts of Chinese and of Korean have them judged over and over; twice
+# that, and they take 4 MB.
+_MOST_SHOWN = 20_000
 
 
 class Characters:
     """What one network can be shown.
 
     Args:
-        knows: whether the vocabulary has a character and the network returns it; asked once for each.
+        knows: whether the vocabulary has a character and the network returns it; asked seldom more than once for each.
     """
 
     def __init__(self, knows: Callable[[str], bool]) -> None:
@@ -29,26 +32,35 @@ class Characters:
 
     def unknown_in(self, text: str) -> set[str]:
         """Returns the characters of a text that the network does not know."""
+        return set(self._stand_ins(text))
+
+    def _stand_ins(self, text: str) -> dict[str, str | None]:
+        """Returns the unknown characters of a text, each with what is shown instead; None if nothing can be."""
         unknown = set(text).difference(self._known)
-        for character in unknown.difference(self._shown):
+        if not unknown:
+            return {}
+        if len(self._shown) > _MOST_SHOWN:
+            self._shown = {}
+        shown = self._shown  # another thread may begin a new one
+        for character in unknown.difference(shown):
             category = unicodedata.category(character)
             is_lost = category == "Zs" or (character >= _FIRST_SYMBOL and category in ("So", "Sm"))
             if not is_lost and self._knows(character):
                 self._known.add(character)
                 unknown.discard(character)
             else:
-                self._shown[character] = self._stand_in(character)
-        return unknown
+                shown[character] = self._stand_in(character)
+        return {each: shown[each] for each in unknown}
 
     def plain(self, text: str) -> str:
         """Returns a text as the network is shown it, in NFC: with stand-ins for unknown characters that have one."""
         text = unicodedata.normalize("NFC", text)
-        table = {ord(each): self._shown[each] for each in self.unknown_in(text) if self._shown[each] is not None}
+        table = {ord(each): shown for each, shown in self._stand_ins(text).items() if shown is not None}
         return text.translate(table) if table else text
 
     def runs(self, text: str) -> list[Run]:
         """Returns what is to be kept from the network, in order, apart from each other."""
-        hidden = {each for each in self.unknown_in(text) if self._shown[each] is None}
+        hidden = {each for each, shown in self._stand_ins(text).items() if shown is None}
         if not hidden:
             return []
         runs: list[Run] = []

@@ -7,6 +7,8 @@ Positions are in code points.
 
 import copy
 import functools
+import itertools
+import operator
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -162,7 +164,9 @@ def translate_alone(text: str, found: Sequence[FoundTerm]) -> str | None:
     term, target = found[0].term, normal(found[0].term.targets[0])
     if normal(text) in map(normal, term.sources):
         return target
-    return target.upper() if text.isupper() else target[:1].upper() + target[1:]
+    if text.isupper():
+        return target.upper()
+    return target[:1].upper() + target[1:] if text[:1].isupper() else target
 
 
 def _check(field: str, term: Term) -> None:
@@ -199,7 +203,7 @@ class UsedTerm:
 def locate(found: Sequence[FoundTerm], translation: str, kept: Sequence[str] = ()) -> list[UsedTerm]:
     """Returns where a translation has the terms of its sentence, each place for one of them. Takes linear time.
 
-    It has a term as the glossary writes it, or with a capital first, or in capitals if it has nothing else. A term that
+    It has a term as the glossary writes it, or with a capital first, or in capitals if its own words are. A term that
     may be a part of a longer word is there where this part is.
 
     Args:
@@ -215,12 +219,13 @@ def locate(found: Sequence[FoundTerm], translation: str, kept: Sequence[str] = (
         if part and start >= 0:
             end = start + len(part)
             is_taken[start:end] = b"\1" * len(part)
+    is_capitals = "".join(itertools.compress(translation, map(operator.not_, is_taken))).isupper()
     words = long_words(translation) if any(each.may_join for each in found) else []
     spans: dict[Term, Iterator[tuple[int, int]]] = {}
     used = []
     for each in found:
         if each.term not in spans:
-            spans[each.term] = _places(each, translation, words)
+            spans[each.term] = _places(each, translation, words, is_capitals)
         span = next((span for span in spans[each.term] if not any(is_taken[slice(*span)])), None)
         if span is not None:
             is_taken[slice(*span)] = b"\1" * (span[1] - span[0])
@@ -228,24 +233,31 @@ def locate(found: Sequence[FoundTerm], translation: str, kept: Sequence[str] = (
     return used
 
 
-def _places(found: FoundTerm, text: str, long: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int]]:
+def _places(
+    found: FoundTerm, text: str, long: Sequence[tuple[int, str]], is_capitals: bool
+) -> Iterator[tuple[int, int]]:
     """Yields where a text has a term, in order: as a whole word, then, if it may, as a part of a longer word."""
-    yield from _occurrences(found.term, text)
+    yield from _occurrences(found.term, text, is_capitals)
     if found.may_join:
         yield from sorted({span for form in map(normal, found.term.targets) for span in find_part(form, long)})
 
 
-def _occurrences(term: Term, text: str) -> list[tuple[int, int]]:
+def _occurrences(term: Term, text: str, is_capitals: bool) -> list[tuple[int, int]]:
     """Returns where a text has forms of a term as whole words, in order, the longest first."""
     spans = set()
     for form in map(normal, term.targets):
-        begins, ends = (re.match(LETTER, form[place]) for place in (0, -1))
-        for written in {form, form[:1].upper() + form[1:], *([form.upper()] if text.isupper() else [])}:
+        begins, ends = _is_letter(form[0]), _is_letter(form[-1])
+        for written in {form, form[:1].upper() + form[1:], *([form.upper()] if is_capitals else [])}:
             start = text.find(written)
             while start >= 0:
                 end = start + len(written)
-                is_part = (begins and text[start - 1 : start].isalnum()) or (ends and text[end : end + 1].isalnum())
+                is_part = (begins and _is_letter(text[start - 1 : start])) or (ends and _is_letter(text[end : end + 1]))
                 if not is_part:
                     spans.add((start, end))
                 start = text.find(written, end)
     return sorted(spans, key=lambda span: (span[0], -span[1]))
+
+
+def _is_letter(character: str) -> bool:
+    """Whether a character is of the word beside it; the mark of emphasis is not."""
+    return character != "_" and re.match(LETTER, character) is not None

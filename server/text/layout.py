@@ -2,13 +2,14 @@ r"""What parts the texts of programs: syntax between two sentences, which is cop
 
 That is the syntax of ICU messages (`server.text.icu`); block tags and `<br/>`; Liquid, Jinja, ERB and Handlebars tags,
 whose branches must not mix; line breaks that are spelled out as \\n; the bars of a table's row; and lines that are no
-text at all: code between fences, the time codes of subtitles.
+text at all: code between fences, the time codes of subtitles. A tag that writes something is a placeholder.
 """
 
 import re
 from collections.abc import Iterator
 
 from server.text.icu import find_messages
+from server.text.patterns import OUTPUT
 
 _BLOCKS = (
     "br|hr|p|div|h[1-6]|ul|ol|li|dl|dt|dd|table|thead|tbody|tfoot|tr|td|th|caption|section|article|header|footer|nav"
@@ -16,7 +17,8 @@ _BLOCKS = (
 )
 _SYNTAX = (
     rf"</?(?:{_BLOCKS})(?=[\s/>])[^<>]{{0,200}}+>",
-    r"\{%(?:[^{}%]|%(?!\})){0,200}+%\}|\{#[^{}#]{0,200}+#\}|<%(?:[^%<]|%(?!>)){0,200}+%>",
+    rf"(?!{OUTPUT})<%(?:[^%<]|%(?!>)){{0,200}}+%>",
+    r"\{%(?:[^{}%]|%(?!\})){0,200}+%\}|\{#[^{}#]{0,200}+#\}",
     r"\{\{(?:[#^/!]|\s?else\b)[^{}]{0,80}+\}\}",
 )
 # Line breaks that are spelled out. One between two blanks is spoken of, and \t before a small letter begins a word.

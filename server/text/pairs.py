@@ -29,13 +29,14 @@ def without_pairs(text: str, runs: Sequence[Run]) -> tuple[str, tuple[Mark, ...]
 
     Two parts that follow each other are a pair if both touch what is between them, which has a letter, and if neither
     touches a word outside. Tags may touch one, but for an index such as that of H<sub>n</sub>. A sentence of more than
-    16 pairs keeps them all. The sign of a shortcut (`server.text.shortcuts`) is a point.
+    16 pairs keeps them all. The sign of a shortcut (`server.text.shortcuts`) is a point, unless a part has it.
 
     Args:
         text: a sentence.
         runs: its parts, in order, apart from each other.
     """
-    if (sign := find_shortcut(text)) is not None:
+    sign = find_shortcut(text)
+    if sign is not None and not any(run.start <= sign < run.end > run.start + 1 for run in runs):
         return text[:sign] + text[sign + 1 :], (Mark(sign, sign, text[sign], ""),)
     pieces: list[str] = []
     marks: list[Mark] = []

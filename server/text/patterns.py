@@ -9,6 +9,12 @@ import re
 from collections.abc import Iterator
 
 from server.text.runs import has_words
+from server.text.term_table import BY_CHARACTER
+
+# Letters that may touch a part without being of its word: of scripts without blanks, and of Korean, whose particles do.
+# One that Unicode does not have stands for each, so that \w takes none of them.
+_TOUCHING = re.compile(f"[{BY_CHARACTER}\uac00-\ud7a3]")
+_LETTER = "\u0378"
 
 # Top-level domains and extensions that are no words, such as may follow a full stop without a space.
 _TOP_LEVEL = "com|org|net|edu|gov|info|dev|app|io|eu|de|ch|uk|fr|nl"
@@ -16,35 +22,45 @@ _EXTENSIONS = (
     "pdf|txt|png|jpe?g|gif|svg|zip|tar|gz|json|docx?|xlsx?|pptx?|csv|tsv|py|js|ts|html?|css|xml|md|mp[34]|exe|dll|log"
     r"|cfg|conf|ini|ya?ml|toml|sh|bat|iso|deb|rpm|sql|so(?=\.\d)|cpp|rs|java"
 )
-_ADDRESS = r"""[^\s<>"“”„«»|]*[^\s<>"“”„«»|.,:;!?'’)\]}…]"""  # noqa: RUF001  # ends before punctuation
+_OUTSIDE, _PUNCTUATION = r"""\s<>"“”„«»|\u3000-\u303f\uff00-\uffef""", r""".,:;!?'’)\]}…"""  # noqa: RUF001  # of an address
+# It ends before punctuation, but not before the bracket that closes Mercury_(planet).
+_INSIDE = rf"\([^(){_OUTSIDE}]*+\)|[^({_OUTSIDE}{_PUNCTUATION}{_LETTER}]++|\(|(?<=[/\\=?&#_%.-]){_LETTER}++"
+_ADDRESS = rf"(?:[{_PUNCTUATION}]*+(?:{_INSIDE}))++"
+_WORD = rf"[^{_OUTSIDE}\\/:*?,;]++"
+_FOLDER = rf"{_WORD}(?:(?: {_WORD}){{0,2}}? (?![a-z]){_WORD})?\\"  # of Windows: its name may have blanks
 _STEP = r"/[\w+-]++(?:\.[\w+-]++)*+"  # of a path
 _DATE = r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:\d{4}|\d\d)(?![\w.]\w)"
 _GROUPED = r"\d{1,3}(?:\.\d{3})++(?!\.?\d)"  # 1.250.000
 _HOUR, _HALF = r"\d{1,2}(?:[:.]\d\d)?", r"\s?(?:[ap]m|[ap]\.m\.)"
 _MIXED = r"(?=[A-Z0-9-]*?[A-Z])(?=[A-Z-]*+\d[A-Z-]*+\d[A-Z-]*+\d)"  # a capital, and three digits
 _TERM = r"[-\u2212]?(?:\d++(?:[.,]\d++)*+[A-Za-z]?|[A-Za-z])[\xb2\xb3]?(?!\w)"  # 3x²
+_BEHIND = r"(?:(?<=[dfsu])(?:x(?=%)|m?s|px|[kKMGT]?i?B))?(?!\w)"  # a conversion of printf: %dx%d, %dms, %dMB
+_UUID = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"
 _MONEY = r"$\u00a2-\u00a5\u20a0-\u20bf"  # signs of currencies
 _EMOJI = r"[\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b05-\u2b55\u3030\U0001f000-\U0001faff]"
 _EMOJI_MARK = r"[\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
+# Tags of ERB and EJS that write something: <%= name %>, <%- name %>, but neither <% if a %> nor <%= form do |f| %>.
+OUTPUT = r"<%(?:=[^<>%|]{0,80}+(?<! do )|-\s?(?!(?:end|else)\b)[\w.]{1,80}+\s?)%>"
 # Each takes linear time: no two of its repetitions share a character, and it is tried where a word begins.
 _PATTERNS = (
-    rf"(?<![\w+.-])(?:[a-z][a-z0-9+.-]{{1,15}}+://|www\.){_ADDRESS}",
+    rf"(?<![\w+.-])(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}+://|www\.){_ADDRESS}",
     r"(?<![\w.+%-])[\w.+%-]++@[\w-]++(?:\.[\w-]++)++",  # an e-mail address
     # A host, and a file:
     rf"(?<![\w.@-])[\w-]++(?:\.[\w-]++)*?\.(?:{_TOP_LEVEL})(?:\.[a-z]{{2}})?\b(?!\.\w)(?::\d++)?(?:/{_ADDRESS}|/)?(?![\w@-])",
     rf"(?<![\w./~\\-])[\w-]++(?:\.[\w-]++)*?\.(?:{_EXTENSIONS})(?:\.\d++)*+(?![\w-])",
     # Paths:
-    rf"""(?<![^\s("'„“=:])(?:(?:~|\.\.?)(?={_STEP})|(?={_STEP}{_STEP}))(?:{_STEP})++/?""",
-    rf"(?<!\w)[A-Za-z]:\\{_ADDRESS}",
+    rf"""(?<![^\s("'„“=:{_LETTER}])(?:(?:~|\.\.?)(?={_STEP})|(?={_STEP}{_STEP}))(?:{_STEP})++/?""",
+    rf"(?<!\w)[A-Za-z]:\\(?:{_FOLDER})*+{_ADDRESS}",
     # Markup:
     r"</?[A-Za-z][^<>]{0,200}+>|</?\d{1,3}/?>|\*{2,}+|~~++(?!\s*+\d)",
     r"&(?:#\d{1,7}|[A-Za-z]{2,8});",
     # What programs fill in: '{', {{ name }}, ${name}, {n, number}, %(name)s, %1$d, $t(key), %PATH%, [[1]], [NAME]
+    OUTPUT,
     r"'[{}]+'|\[\[\w{1,40}+\]\]",
     r"[$%#]?\{\{[^{}]{0,80}+\}\}",
     r"[$%#]?\{ ?[^{}\s]{0,80}+(?:(?<=,) [^{}\s]{1,40}+){0,3} ?\}",
     r"(?<!%)%%(?!%)",
-    r"(?<![\d%])%(?:\(\w{1,40}+\)|\d\$)?[-+0#]?\d{0,3}+(?:\.\d{1,2})?(?:hh?|ll?|[qzj])?[sdifuxXcp@](?!\w)",
+    r"(?<![\d%])%(?:\(\w{1,40}+\)|\d\$)?[-+0#]?\d{0,3}+(?:\.\d{1,2})?(?:hh?|ll?|[qzj])?[sdifuxXcp@]" + _BEHIND,
     # Mathematics between dollars, which has what no price has:
     r"(?<![\w$\\])\$(?=[^$\n]{0,100}[\\^_=])[^\s$](?:[^$\n]{0,100}[^\s$\\])?\$(?![\w$])",
     r"(?<![\w$])\$(?:t\([^()\s]{1,80}+\)|[A-Z_][A-Z0-9_]{2,}+|[a-z]\w{0,40}+(?![\w$]))|(?<![\w%])%[A-Z_][A-Z0-9_]{1,40}+%",
@@ -53,15 +69,17 @@ _PATTERNS = (
     r"\[(?:NAME|DATE|TIME|EMAIL|URL|ID|[A-Z]{1,40}+(?:_[A-Z]{1,40}+){1,8})\]",
     r"(?<!\w)`(?!\s)[^`]{1,80}+(?<!\s)`(?!\w)",
     # A handle, a tag or an issue:
-    r"(?<![\w@#&/.-])(?:@\w++(?:[.-]\w++)*+|#(?!(?:st|nd|rd|th)\b)\w++)|(?<![\w#&])#(?=(?:st|nd|rd|th)\b|[^\w#]|\Z)",
-    # A version or an address of a host, a telephone, a date of ISO 8601 or an ISBN:
-    rf"(?<![\w.,:/-])(?!{_DATE}|{_GROUPED})v?\d++(?:\.\d++){{2,}}+(?:[-+][\w.]*\w)?(?![\w:])",
-    r"(?<![\w.,:/-])\+\d++(?:[ /-]\d++)++",
-    r"(?<![\w.,:/-])\d++(?:-\d++){2,}+(?![\w-])",
+    rf"(?<![\w@#&/.-])(?:[@#]{_LETTER}[\w{_LETTER}]*+|@\w++(?:[.-]\w++)*+|#(?!(?:st|nd|rd|th)\b)\w++)",
+    r"(?<![\w#&])#(?=(?:st|nd|rd|th)\b|[^\w#]|\Z)",
+    # A version or an address of a host, telephones, dates of ISO 8601 or an ISBN:
+    rf"(?<![\w.,:/-])(?!{_DATE}|{_GROUPED})v?\d++(?:\.\d++){{2,}}+(?:[-+][\w.]*\w)?(?::\d{{2,5}})?+(?!:?\w)",
+    r"(?<![\w.,:/-])\+\d++(?: ?\(\d{1,5}\)[ /-]?\d++(?:[ /-]\d++)*+|(?:[ /-]\d++)++)",
+    r"(?<!\w)\((?:\d{3}\) ?\d{3}-\d{4}|0\d{2,4}\)[ /]?\d{3,}+(?:[ -]\d++)*+)(?![\w-])",
+    r"(?<![\w.,:/-])\d++(?:-\d++){2,}+(?:T\d\d:\d\d(?::\d\d(?:\.\d++)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])",
     # Codes of capitals and digits, but no words in capitals; a hash; an identifier, but no German plural for all:
     rf"(?<![\w.,:/-])(?![A-Z0-9-]*?(?<![A-Z0-9])[A-Z]{{3,}}+(?![A-Z0-9])){_MIXED}[A-Z0-9]++(?:-[A-Z0-9]++)*+(?![\w-])",
     r"(?<![\w.,:/-])[A-Z]{2,}+\d{2,}+(?![\w-])",
-    r"(?<![\w.-])(?:0x[0-9A-Fa-f]++|(?=[0-9]*+[a-f])(?=[a-f]*+\d)[0-9a-f]{7,}+)(?![\w-])",
+    rf"(?<![\w.-])(?:0x[0-9A-Fa-f]++|(?=[0-9]*+[a-f])(?=[a-f]*+\d)[0-9a-f]{{7,}}+|{_UUID})(?![\w-])",
     r"(?<!\w)(?!\w*_in(?:nen)?\b)[A-Za-z0-9]++(?:_[A-Za-z0-9]++)++(?!\w)",
     r"(?<![\w-])[a-z][a-z0-9]++(?:[A-Z][a-z0-9]++)++(?![\w-])",  # camelCase, but neither iPhone nor macOS
     # Operators, rules and ". . ." between blanks. Dashes are punctuation. Of single signs, what no sentence needs.
@@ -100,7 +118,7 @@ _SIGNS = re.compile(
 _EMPHASIS = re.compile(
     r"(?<![\w*\\])(\*{1,3}+)(?![\s*])[^*\n]{1,200}+(?<![\s\\])(\1)(?![\w*])"
     r"|(?<![\w_\\])(_)(?![\s_])[^_\n]{1,200}+(?<!\s)(_)(?![\w_])"
-    r"|(?<![\w_])(__)(?![\s_])(?=\S*\s)[^_\n]{1,200}+(?<!\s)(__)(?![\w_])"
+    r"|(?<![\w_])(__)(?![\s_])(?=\S{0,200}+\s)[^_\n]{1,200}+(?<!\s)(__)(?![\w_])"
     r"|\A(\*{1,3}+)(?=\w)"  # round several sentences, of which this is the first one
 )
 # What only programs read if it is all of a text: codes of languages but for words of English and German, and torch.nn.
@@ -122,6 +140,7 @@ def find_parts(text: str) -> Iterator[tuple[int, int]]:
     Args:
         text: a sentence.
     """
+    text = text if text.isascii() else _TOUCHING.sub(_LETTER, text)
     if _OF_PROGRAMS.fullmatch(text):
         yield 0, len(text)
     elif _SIGNS.search(text):

@@ -9,12 +9,18 @@ from dataclasses import dataclass
 
 MAX_CHARACTERS = 200  # of a phrase; half, and names of laws do not fit; twice that, and four of them fill a sentence
 MAX_FORMS = 32  # of a source or a target: German adjectives have fewer, and so have Finnish nouns in common use
-_BY_CHARACTER = (  # scripts that part no words by blanks: each letter is one
+BY_CHARACTER = (  # scripts that part no words by blanks: each letter is one
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _NO_CATEGORIES = frozenset(("Cc", "Cs", "Co", "Cn", "Zl", "Zp"))
 _NO_TEXT = frozenset("\u2581\ufffd\u200b\u2060\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-LETTER = rf"(?:[^\W{_BY_CHARACTER}]|[\u0300-\u036f])"
+_MARKS = (  # accents, points and vowel signs, which \w does not take, and the letters between them
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711-\u07f3\u0816-\u082d\u0859-\u085b\u0898-\u08e1\u08e3-\u0963"
+    "\u0981-\u09e3\u09fe-\u0a75\u0a81-\u0ae3\u0afa-\u0b63\u0b82-\u0bd7\u0c00-\u0c63\u0c81-\u0c83\u0cbc-\u0d4d"
+    "\u0d57-\u0d63\u0d81-\u0df3"
+)
+LETTER = rf"(?:[^\W{BY_CHARACTER}]|[{_MARKS}])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,7 @@ def words_of(text: str) -> tuple[str, ...]:
 @functools.cache
 def word_pattern() -> "re.Pattern[str]":
     """Returns the pattern of a word, compiled when the first glossary comes."""
-    return re.compile(rf"[{_BY_CHARACTER}]|{LETTER}+(?:[-\u2011]{LETTER}+|['\u2019]t\b)*|[^\w\s]")
+    return re.compile(rf"[{BY_CHARACTER}]|{LETTER}+(?:[-\u2011]{LETTER}+|['\u2019]t\b)*|[^\w\s]")
 
 
 def normal(text: str) -> str:

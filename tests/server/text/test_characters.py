@@ -98,6 +98,22 @@ def test_a_character_is_asked_for_once() -> None:
     assert sorted(asked) == ["a", "b", "c", "x"]
 
 
+def test_unknown_characters_are_not_kept_without_end() -> None:
+    asked: list[str] = []
+
+    def forget(character: str) -> bool:
+        asked.append(character)
+        return False
+
+    characters = Characters(forget)
+    many = "".join(map(chr, range(0x3400, 0x9000)))  # 23,552
+    for _ in range(2):
+        assert characters.unknown_in(many) == set(many)
+        assert characters.unknown_in("xy") == {"x", "y"}
+
+    assert asked.count("x") == 2, "it is judged again"
+
+
 @pytest.mark.parametrize("unit", ["你", "→", "½", "Ł", "₹5", "★ ", "5", "e\u0301", "-Ł", "°□"])
 def test_however_long_the_text_each_character_belongs_to_one_run(unit: str) -> None:
     text = unit * 5000

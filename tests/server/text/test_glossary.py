@@ -225,6 +225,13 @@ def test_no_term_is_in_a_part_that_the_network_has_not_written() -> None:
     assert [used.span for used in locate([found], "{user} ist ein user", ["{user}"])] == [(15, 19)]
 
 
+def test_a_translation_is_in_capitals_if_its_own_words_are() -> None:
+    (found,) = Glossary([Term(("user",), ("Nutzer",))]).find("THE USER")
+
+    assert [used.span for used in locate([found], "DER NUTZER {name}", ["{name}"])] == [(4, 10)]
+    assert [used.span for used in locate([found], "DER NUTZER name", ["{name}"])] == [None]
+
+
 @pytest.mark.parametrize(
     ("text", "translation"),
     [
@@ -244,6 +251,28 @@ def test_a_sentence_that_is_a_term_becomes_its_target(text: str, translation: st
     terms = Glossary([Term(("hard disk",), ("Festplatte  x", "Festplatten")), Term(("dog",), ("hund",))])
 
     assert translate_alone(text, list(terms.find(text))) == translation
+
+
+def test_a_target_has_no_capital_that_neither_it_nor_the_sentence_has() -> None:
+    terms = Glossary([Term(("Email",), ("email",))], ignore_case=True)
+
+    assert [translate_alone(text, list(terms.find(text))) for text in ("email", "eMail", "EMAIL")] == [
+        "email",
+        "email",
+        "EMAIL",
+    ]
+
+
+def test_vowel_signs_belong_to_their_word() -> None:
+    assert found_in(glossary("राज"), "राजा का राज") == ["राज"]
+    (found,) = Glossary([Term(("king",), ("राज",))]).find("a king")
+    assert [used.span for used in locate([found], "राजा का राज")] == [(8, 11)]
+
+
+def test_letters_of_scripts_without_blanks_and_marks_of_emphasis_belong_to_no_word_beside_them() -> None:
+    (found,) = Glossary([Term(("computer",), ("PC",))]).find("my computer")
+
+    assert [locate([found], text)[0].span for text in ("我的PC很好", "_PC_", "PCs")] == [(2, 4), (1, 3), None]
 
 
 def test_a_place_serves_one_term() -> None:

@@ -25,6 +25,8 @@ def syntax(line: str) -> list[str]:
         (r"Out of\nmemory!\n\n", [r"\n", r"\n\n"]),
         ("{% if a %}Hello, {{ b }}!{% else %}Hi{% endif %}", ["{% if a %}", "{% else %}", "{% endif %}"]),
         ("<% if x > 5 %>Hi{{#each}}Ho{{else}}Hu{{/each}}", ["<% if x > 5 %>", "{{#each}}", "{{else}}", "{{/each}}"]),
+        ("<%- end -%>A<%- else %>B<%- if x %>C", ["<%- end -%>", "<%- else %>", "<%- if x %>"]),
+        ("<%= link a do %>A<%= f do |b| %>B<% end %>", ["<%= link a do %>", "<%= f do |b| %>", "<% end %>"]),
         ("00:01:02,345 --> 00:01:04,567 align:start", ["00:01:02,345 --> 00:01:04,567 align:start"]),
         ("01:02.345 --> 01:04.567", ["01:02.345 --> 01:04.567"]),
         ("WEBVTT", ["WEBVTT"]),
@@ -44,6 +46,7 @@ def test_syntax_is_found(line: str, expected: list[str]) -> None:
         r"Open C:\new\test or press \n to go on",
         r"The \textbf{word} and \new",
         "Hello {name}, {{ x }} ```code```",
+        "Hello <%= a.b(c) -%>, you have <%- count %> of <%=x%>",
     ],
 )
 def test_everything_else_is_none(line: str) -> None:

@@ -192,6 +192,13 @@ def test_an_ordinal_is_written_as_the_target_does() -> None:
     assert masked.restore("Der \ue000 Tag").text == "Der {n}. Tag"
 
 
+@pytest.mark.parametrize("part", ["$path", "#weekend", "$first_rd", "#th", "#1st"])
+def test_an_ending_of_ordinals_is_none_within_a_word(part: str) -> None:
+    (kept,) = MASKER.mask(f"Set {part} now").parts
+
+    assert kept.text + kept.ending == (part if len(part) > 4 else part[:-2] + ".")
+
+
 def test_marks_that_have_changed_places_are_not_whole() -> None:
     masked = MASKER.mask("He read <b>the</b> book")
 

@@ -51,6 +51,11 @@ def weights(source: str, target: str, *pairs: tuple[str, str]) -> WordWeights:
         ("The x<sup>n</sup> of it", "The x<sup>n</sup> of it", []),
         ("He<b>llo<i> you", "He<b>llo<i> you", []),
         ("Save &as...", "Save as...", [""]),
+        ("Send &to {name}", "Send to {name}", [""]),
+        ("Go to https://a.io/?b=M&c=red", "Go to https://a.io/?b=M&c=red", []),
+        ("See https://a.io/_layouts", "See https://a.io/_layouts", []),
+        ("Check $_SERVER", "Check $_SERVER", []),
+        ("Hi {_host}", "Hi {_host}", []),
     ],
 )
 def test_marks_that_touch_what_they_enclose_are_pairs(text: str, bare: str, marked: list[str]) -> None:

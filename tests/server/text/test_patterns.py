@@ -1,11 +1,12 @@
 """Tests of what no network should rewrite, as patterns find it."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
 
-from server.text.patterns import _PATTERNS, find_parts
+from server.text.patterns import _PATTERNS, find_emphasis, find_parts
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -60,6 +61,34 @@ DATA = Path(__file__).parents[2] / "data"
         ("$$$ or $€£5, ££", ["$$$", "££"]),
         ("Thanks :smile: and :+1: at 10:30:15", [":smile:"]),
         ("Run it with --dry-run now", ["--dry-run"]),
+        (
+            "See https://a.org/wiki/M_(planet), (a.com/b_(c)d) (https://a.io/b).",
+            ["https://a.org/wiki/M_(planet)", "a.com/b_(c)d", "https://a.io/b"],
+        ),
+        (
+            "Call +1 (555) 123-4567, +49 (0)30 901820, (555) 123-4567 or (030) 901820.",
+            ["+1 (555) 123-4567", "+49 (0)30 901820", "(555) 123-4567", "(030) 901820"],
+        ),
+        ("The job 550e8400-e29b-41d4-a716-446655440000", ["550e8400-e29b-41d4-a716-446655440000"]),
+        ("Use 192.168.0.1:8080. Changes in 1.2.3:", ["192.168.0.1:8080", "1.2.3"]),
+        (
+            r"Run C:\Program Files (x86)\App\app.exe or C:\Users to D:\My Files\x",
+            [r"C:\Program Files (x86)\App\app.exe", r"C:\Users", r"D:\My Files\x"],
+        ),
+        (r"Move C:\Temp, and D:\a or b\c", [r"C:\Temp", r"D:\a"]),
+        ("Hi <%= a.b(c) -%>, <%- n %> of <%=x%>", ["<%= a.b(c) -%>", "<%- n %>", "<%=x%>"]),
+        ("请联系support@example.com，谢谢", ["support@example.com"]),
+        ("打开report.pdf或/etc/app/x看", ["report.pdf", "/etc/app/x"]),
+        ("访问https://example.com，或 https://a.io/b，了解更多", ["https://example.com", "https://a.io/b"]),
+        ("访问www.example.com了解", ["www.example.com"]),
+        ("https://ja.example.org/wiki/日本語?q=本 はここ", ["https://ja.example.org/wiki/日本語?q=本"]),
+        ("共%d个文件，设置max_size的值和$path。", ["%d", "max_size", "$path"]),
+        ("订单AB-1234已发货给@anna和 @张三 #日本語", ["AB-1234", "@anna", "@张三", "#日本語"]),
+        ("파일 report.pdf를 여세요", ["report.pdf"]),
+        ("Datei Übersicht_März.pdf an straße@münchen.de", ["Übersicht_März.pdf", "straße@münchen.de"]),
+        ("%dx%d pixels in %ds, %dms, %dMB, %dkm", ["%dx", "%d", "%ds", "%dms", "%dMB"]),
+        ("On 2024-05-01T10:00:00Z or 2024-05-01T10:00+02:00", ["2024-05-01T10:00:00Z", "2024-05-01T10:00+02:00"]),
+        ("See Https://a.org or HTTP://A.ORG now", ["Https://a.org", "HTTP://A.ORG"]),
         ("Great 👍🏽👩‍🚀 and 🇩🇪!", ["👍🏽👩‍🚀", "🇩🇪"]),
     ],
 )
@@ -79,6 +108,7 @@ def test_parts_are_found_where_they_stand(text: str, parts: list[str]) -> None:
         "Am 24.12.2024 oder 1.3.25 für 1.250.000,50 €, 10 €/Monat, Tag /Nacht, Kunde(in)/Gast",
         "Ich hab`s gesehen, er hat`s auch. It`s John`s car.",
         "Lehrer_innen, 100-METER-LAUF, [MUSIC] {Please wait until done}",
+        "It has (555) or (2020) 123 456 of them, 100 %sure, at 1.2.3:4",
         "I saw it.It was there, look.at it.so what?",
     ],
 )
@@ -94,3 +124,10 @@ def test_no_part_begins_where_the_patterns_are_not_tried() -> None:
 
     for text in texts:
         assert list(find_parts(text)) == [match.span() for match in pattern.finditer(text)]
+
+
+def test_emphasis_in_a_long_word_takes_linear_time() -> None:
+    started = time.process_time()
+    assert list(find_emphasis("*__a" * 8192)) == [(0, 1)]
+
+    assert time.process_time() - started < 0.3, "seconds, and it takes a fiftieth of that"

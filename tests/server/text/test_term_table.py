@@ -44,6 +44,8 @@ def test_a_found_term_has_all_of_its_forms() -> None:
         ("图书", ("图", "书")),
         ("C++", ("C", "+", "+")),
         (" ", ()),
+        ("राजा, वि\u200dदेश।", ("राजा", ",", "वि", "\u200d", "देश", "।")),
+        ("கிளி শিশু كِتاب", ("கிளி", "শিশু", "كِتاب")),
     ],
 )
 def test_words_are_runs_of_letters_marks_and_characters(text: str, words: tuple[str, ...]) -> None:
