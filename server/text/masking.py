@@ -45,7 +45,7 @@ from server.text.typography import ordinal_ending
 _MARKS_REACH, _WORDS_REACH = 0.35, 0.4  # less, and parts that moved with reason are asked for again; more, and few are
 _RANGE = re.compile(r"\s?[-\u2013\u2014/:x\u00d7]\s?")  # between two numbers that are one part
 _SPACE = re.compile(r"\s+")
-_ORDINAL_ENDING = re.compile(r"(?<![^\W\d])(?:st|nd|rd|th)(?![\w<])")  # of a placeholder, as in {n}th, not of $path
+_ORDINAL_ENDING = re.compile(r"(?:st|nd|rd|th)(?![\w<])")  # of a placeholder, as in {n}th
 _ESCAPE = re.compile(r"(?<!\\)\\(?=['\"])")  # of a quotation mark in the string of a program
 _UNSEEN = "\u200b"  # what stands for it, which no network is shown
 _BRACKET = re.compile(r"(?<![^\s!])([(\[])(?=[^\W\d_](?:[^\W\d_]| ))")
@@ -175,7 +175,8 @@ class Masker:
         """Returns a part of a sentence that begins and ends there."""
         left, right = text[run.start - 1 : run.start], text[run.end : run.end + 1]
         part = text[run.start : run.end]
-        has_ending = part[:1] in "{[<$%#" and _ORDINAL_ENDING.search(part, max(0, len(part) - 2)) is not None
+        may_end = part[:1] in "{[<$%#" and not part[-3:-2].isidentifier()  # as $path does not
+        has_ending = may_end and _ORDINAL_ENDING.search(part, max(0, len(part) - 2)) is not None
         return Part(
             text=part[:-2] if has_ending else part,
             start=run.start,

@@ -13,7 +13,7 @@ from server.text.term_table import BY_CHARACTER
 
 # Letters that may touch a part without being of its word: of scripts without blanks, and of Korean, whose particles do.
 # One that Unicode does not have stands for each, so that \w takes none of them.
-_TOUCHING = re.compile(f"[{BY_CHARACTER}\uac00-\ud7a3]")
+_TOUCHING = re.compile(f"[{BY_CHARACTER}\u3005-\u3007\uac00-\ud7a3]")
 _LETTER = "\u0378"
 
 # Top-level domains and extensions that are no words, such as may follow a full stop without a space.
@@ -22,9 +22,10 @@ _EXTENSIONS = (
     "pdf|txt|png|jpe?g|gif|svg|zip|tar|gz|json|docx?|xlsx?|pptx?|csv|tsv|py|js|ts|html?|css|xml|md|mp[34]|exe|dll|log"
     r"|cfg|conf|ini|ya?ml|toml|sh|bat|iso|deb|rpm|sql|so(?=\.\d)|cpp|rs|java"
 )
-_OUTSIDE, _PUNCTUATION = r"""\s<>"“”„«»|\u3000-\u303f\uff00-\uffef""", r""".,:;!?'’)\]}…"""  # noqa: RUF001  # of an address
+_OUTSIDE, _PUNCTUATION = r"""\s<>"“”„«»|\u3000-\u3004\u3008-\u303f\uff00-\uffef""", r""".,:;!?'’)\]}…"""  # noqa: RUF001  # of an address
+_LETTERS = rf"{_LETTER}++(?:[A-Za-z0-9]++{_LETTER}++)*+"
 # It ends before punctuation, but not before the bracket that closes Mercury_(planet).
-_INSIDE = rf"\([^(){_OUTSIDE}]*+\)|[^({_OUTSIDE}{_PUNCTUATION}{_LETTER}]++|\(|(?<=[/\\=?&#_%.-]){_LETTER}++"
+_INSIDE = rf"\([^(){_OUTSIDE}]*+\)|[^({_OUTSIDE}{_PUNCTUATION}{_LETTER}]++|\(|(?<=[/\\=?&#_%.-]){_LETTERS}"
 _ADDRESS = rf"(?:[{_PUNCTUATION}]*+(?:{_INSIDE}))++"
 _WORD = rf"[^{_OUTSIDE}\\/:*?,;]++"
 _FOLDER = rf"{_WORD}(?:(?: {_WORD}){{0,2}}? (?![a-z]){_WORD})?\\"  # of Windows: its name may have blanks
@@ -40,7 +41,7 @@ _MONEY = r"$\u00a2-\u00a5\u20a0-\u20bf"  # signs of currencies
 _EMOJI = r"[\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b05-\u2b55\u3030\U0001f000-\U0001faff]"
 _EMOJI_MARK = r"[\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
 # Tags of ERB and EJS that write something: <%= name %>, <%- name %>, but neither <% if a %> nor <%= form do |f| %>.
-OUTPUT = r"<%(?:=[^<>%|]{0,80}+(?<! do )|-\s?(?!(?:end|else)\b)[\w.]{1,80}+\s?)%>"
+OUTPUT = r"<%(?:=[^<>%|]{0,80}+(?<! do )|-\s?(?!(?:begin|break|else|end|ensure|next|rescue)\b)[\w.]{1,80}+\s?)%>"
 # Each takes linear time: no two of its repetitions share a character, and it is tried where a word begins.
 _PATTERNS = (
     rf"(?<![\w+.-])(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}+://|www\.){_ADDRESS}",
@@ -69,7 +70,7 @@ _PATTERNS = (
     r"\[(?:NAME|DATE|TIME|EMAIL|URL|ID|[A-Z]{1,40}+(?:_[A-Z]{1,40}+){1,8})\]",
     r"(?<!\w)`(?!\s)[^`]{1,80}+(?<!\s)`(?!\w)",
     # A handle, a tag or an issue:
-    rf"(?<![\w@#&/.-])(?:[@#]{_LETTER}[\w{_LETTER}]*+|@\w++(?:[.-]\w++)*+|#(?!(?:st|nd|rd|th)\b)\w++)",
+    rf"(?<![\w@#&/.-])(?:[@#]{_LETTER}[\w{_LETTER}]*+|@\w++(?:[.-]\w++)*+|#(?!(?:st|nd|rd|th)\b)(?:[^\W\d][\w{_LETTER}]*+|\w++))",
     r"(?<![\w#&])#(?=(?:st|nd|rd|th)\b|[^\w#]|\Z)",
     # A version or an address of a host, telephones, dates of ISO 8601 or an ISBN:
     rf"(?<![\w.,:/-])(?!{_DATE}|{_GROUPED})v?\d++(?:\.\d++){{2,}}+(?:[-+][\w.]*\w)?(?::\d{{2,5}})?+(?!:?\w)",
