@@ -139,6 +139,15 @@ def test_the_number_of_a_cue_without_an_empty_line_before_it_is_no_text() -> Non
     assert translated(document, upper) == source.replace(b"In", b"IN").replace(b"Bye", b"BYE")
 
 
+@pytest.mark.parametrize("identifier", ["cue2", "Intro-2", "\ufeff2"])
+def test_an_identifier_between_an_empty_line_and_the_times_is_no_text(identifier: str) -> None:
+    cues = "1\n0:01,0 --> 0:02,0\nwe went to the\n\n{}\n0:03,0 --> 0:04,0\nhouse yesterday.\n0:05,0 --> 0:06,0\nBye.\n"
+    document = read_srt(cues.format(identifier).encode())
+
+    assert document.texts == ["we went to the house yesterday.", "Bye."]
+    assert f"\n\n{identifier}\n0:03" in translated(document, upper).decode()
+
+
 def test_each_speaker_of_a_cue_has_a_text() -> None:
     dashes = "- Hello, how\nare you?\n- Fine.\n\u2013 And you?\n"
     document = read_srt(f"1\n0:01,0 --> 0:02,0\n{dashes}".encode())
