@@ -50,7 +50,8 @@ _WORDS, _CHARACTERS = (  # looks ahead at three of those, because any number wou
 # A time within a cue of WebVTT. It is sent as a tag that HTML has, because "<00:10.000>" is none.
 _TIME, _SENT_TIME = re.compile(r"<(\d[\d:.]*+)>"), re.compile(r'<wbr t="([\d:.]++)">')
 # The classes of a tag of WebVTT. They are sent as an attribute, because HTML takes all of "c.red" for a name.
-_CLASSES, _SENT_CLASSES = re.compile(r'<([a-z]++)(\.[^\s<>"]++)'), re.compile(r'<([a-z]++) x="(\.[^\s<>"]++)"')
+_CLASSES = re.compile(r'<([a-z]++)(\.[^\s<>"]++)(?=[^<>]*+>)')
+_SENT_CLASSES = re.compile(r'<([a-z]++) x="(\.[^\s<>"]++)"')
 _Lines = list[tuple[int, int]]
 
 

@@ -120,6 +120,12 @@ def test_classes_of_webvtt_are_attributes_of_a_tag_that_html_can_pair() -> None:
     assert written == source.replace("Hi", "Oh")
 
 
+def test_a_sign_of_comparison_in_webvtt_is_no_tag_with_a_class() -> None:
+    source = b"WEBVTT\n\n00:01.000 --> 00:02.000\nif a <b.c and d\n"
+
+    assert read_vtt(source).texts == ["if a <b.c and d"]
+
+
 def test_text_behind_an_empty_line_is_of_its_cue_in_srt() -> None:
     source = b"1\n0:01,0 --> 0:02,0\n\nHello.\n \nYou!\n\n2\n0:03,0 --> 0:04,0\n\n3\n0:05,0 --> 0:06,0\nBye.\n"
     document = read_srt(source)
