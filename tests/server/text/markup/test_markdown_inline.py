@@ -74,7 +74,10 @@ def test_marks_are_tags(text: str, expected: str, tags: list[tuple[str, int | No
             ["<b class='x notranslate'>b<b>c<b/></b></B>"],
         ),
         ("a [b <i translate=NO>c](x)</i> d", "a [b \U000f0000 d", ["<i translate=NO>c](x)</i>"]),
-        ("a <i translate=no>b <i translate=yes>c", "a b c", []),
+        ("a <i translate=no>b <i translate=yes>c", "a \U000f0000", ["<i translate=no>b <i translate=yes>c"]),
+        ("a <embed translate=no> b", "a  b", []),
+        ("a <i translate=no>b `<i>` \\`</i> c`", "a \U000f0000 c`", ["<i translate=no>b `<i>` \\`</i>"]),
+        ("a \\<i translate=no> b", "a <i translate=no> b", []),
         ("a `<i translate=no>` b </i> <img translate=no> c", "a \U000f0000 b   c", ["`<i translate=no>`"]),
     ],
 )
