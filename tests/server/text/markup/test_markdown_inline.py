@@ -4,6 +4,7 @@ import pytest
 
 from server.text.markup.builder import Builder
 from server.text.markup.document import Block
+from server.text.markup.html import read_html
 from server.text.markup.markdown_inline import escape, normalized, read_inline
 from tests.server.text.markup.identity import identity
 
@@ -86,6 +87,19 @@ def test_what_is_not_to_be_translated_has_a_stand_in(text: str, expected: str, k
 
     assert block.text == expected
     assert list(block.kept.values()) == kept
+
+
+def test_controls_end_a_sentence_as_in_html() -> None:
+    text = "Press <button>OK</button> to go on."
+    builder = Builder("", escape)
+    read_inline(text, frozenset(), builder)
+
+    blocks = builder.finish().blocks
+    assert (
+        [block.text for block in blocks]
+        == [block.text for block in read_html(text).blocks]
+        == ["Press", "OK", "to go on."]
+    )
 
 
 def test_a_block_that_is_not_to_be_translated_ends_a_sentence() -> None:
