@@ -57,7 +57,7 @@ def _groups(source: str, children: list[Node]) -> list[Group]:
         groups.append(_group(source, node))
         if "end" in kinds and begun:
             first = begun.pop()
-            tag = "img" if any(_is_seen(source, group) for group in groups[first:]) else "wbr"
+            tag = "code" if any(_is_seen(source, group) for group in groups[first:]) else "wbr"
             point = Point(groups[first].begin, node.end, tag=tag)
             groups[first:] = [Group(groups[first].begin, node.end, [point])]
     return groups
@@ -67,7 +67,7 @@ def _is_seen(source: str, group: Group) -> bool:
     """Whether a part of a field shows a text, as an entry of an index does not. Fields in it are not read again."""
     match group.pieces:
         case [Point() as field]:
-            return field.tag == "img"
+            return field.tag == "code"
     return bool(_SEEN.search(source, group.begin, group.end))
 
 
@@ -91,7 +91,7 @@ def _group(source: str, node: Node) -> Group:
         is_whole = all(group.pieces is not None for group in inner)
         pieces = [Span(opening, closing, parts)] if is_whole else None
     else:
-        tag = "img" if node.name in _WORDS else "wbr"
+        tag = "code" if node.name in _WORDS else "wbr"
         pieces = [Point(node.begin, node.end, tag=tag, is_ordered=node.name.endswith(("Start", "End")))]
     return Group(node.begin, node.end, pieces)
 

@@ -20,9 +20,10 @@ _TRANSLATED = {"application/xhtml+xml", "application/x-dtbncx+xml"}
 _WRAPPERS = re.compile(
     "a|abbr|acronym|b|bdi|bdo|big|cite|del|dfn|em|font|i|ins|label|mark|q|s|small|span|strike|strong|sub|sup|time|tt|u"
 )
+_WORDS = re.compile("code|data|kbd|math|output|ruby|samp|var")
 _POINTS = re.compile(
-    "audio|br|button|canvas|code|data|embed|iframe|img|input|kbd|map|math|noscript|object|output|picture|progress|ruby"
-    "|samp|script|select|svg|template|var|video|wbr"
+    "audio|br|button|canvas|embed|iframe|img|input|map|noscript|object|picture|progress|script|select|svg|template|video"
+    f"|wbr|{_WORDS.pattern}"
 )
 _UNSEEN = {"map", "noscript", "script", "svg", "template", "wbr"}  # points that are no word of a sentence
 _UNTOUCHED = {"pre", "script", "style", "textarea"}
@@ -112,7 +113,9 @@ def _piece(source: str, node: Node) -> Piece:
     name = _local(node)
     if node.name == OTHER or name in _UNSEEN or (_WRAPPERS.fullmatch(name) and node.inner_begin == node.inner_end):
         return Point(node.begin, node.end)
-    if not _WRAPPERS.fullmatch(name) or _is_kept(source, node):
+    if _WORDS.fullmatch(name) or _is_kept(source, node):
+        return Point(node.begin, node.end, tag="code")
+    if not _WRAPPERS.fullmatch(name):
         return Point(node.begin, node.end, tag="br" if name == "br" else "img")
     opening, closing = source[node.begin : node.inner_begin], source[node.inner_end : node.end]
     return Span(opening, closing, [_piece(source, child) for child in node.children], name)

@@ -52,7 +52,8 @@ class Point:
 
     Attributes:
         around: what is written around the range.
-        tag: "br" where a sentence ends; "img" for what a reader sees as a word of it; "wbr" for anything else in it.
+        tag: "br" where a sentence ends; "code" for a word that stays; "img" for a picture, which is none at the ends of
+            a sentence; "wbr" for anything else in it.
         is_ordered: whether it is the beginning or the end of something, such as a bookmark: these stay in their order.
     """
 
@@ -76,22 +77,22 @@ class Group:
 
 
 def units(groups: Iterable[Group]) -> Iterator[Unit]:
-    """Yields the units of one paragraph: from the first text to the last, between groups that end one."""
+    """Yields the units of one paragraph: from the first word to the last, between groups that end one."""
     run: list[Group] = []
     for group in [*groups, Group(0, 0, None)]:
         if group.pieces is not None:
             run.append(group)
             continue
-        texts = [index for index, each in enumerate(run) if any(map(_has_text, each.pieces or ()))]
-        if texts:
-            yield from _unit(run[texts[0] : texts[-1] + 1])
+        words = [index for index, each in enumerate(run) if any(map(_has_words, each.pieces or ()))]
+        if words:
+            yield from _unit(run[words[0] : words[-1] + 1])
         run = []
 
 
-def _has_text(piece: Piece) -> bool:
+def _has_words(piece: Piece) -> bool:
     if isinstance(piece, Span):
-        return any(map(_has_text, piece.pieces))
-    return isinstance(piece, Text) and not piece.source.isspace()
+        return any(map(_has_words, piece.pieces))
+    return piece.tag == "code" if isinstance(piece, Point) else not piece.source.isspace()
 
 
 def _unit(groups: list[Group]) -> Iterator[Unit]:
@@ -127,7 +128,7 @@ class _Builder:
             if isinstance(piece, Text):
                 out.append(piece.source)
             elif isinstance(piece, Point):
-                out.append(self._opened(piece.tag, piece, usual))
+                out.append(self._opened(piece.tag, piece, usual) + ("</code>" if piece.tag == "code" else ""))
             else:
                 inner = _commonest(piece.pieces, usual)
                 opened = self._opened(piece.tag, piece, inner)
@@ -171,7 +172,8 @@ class _Builder:
                 if isinstance(what, Point):
                     what = next(ordered) if what.is_ordered else what
                     out += [what.around.before, standing(what.begin, what.end), what.around.after]
-                    continue
+                    if name != "code":
+                        continue
                 out.append(what.opening if isinstance(what, Span) else "")
                 opened.append((name, what.closing if isinstance(what, Span) else ""))
                 formats.append(inner)

@@ -48,5 +48,5 @@ def _piece(source: str, node: Node) -> Piece:
         opening, closing = source[node.begin : node.inner_begin], source[node.inner_end : node.end]
         return Span(opening, closing, [_piece(source, child) for child in node.children])
     is_field = bool(node.children) and all(child.name == TEXT for child in node.children)
-    tag = "br" if node.name in _BREAKS else "img" if is_field else "wbr"
+    tag = "br" if node.name in _BREAKS else "code" if is_field else "wbr"
     return Point(node.begin, node.end, tag=tag, is_ordered=node.name.endswith(("-start", "-end")))

@@ -44,7 +44,7 @@ def _groups(source: str, paragraph: Node) -> Iterator[Group]:
 
 
 def _point(node: Node) -> Piece:
-    return Point(node.begin, node.end, tag={"a:br": "br", "a:fld": "img"}.get(node.name, "wbr"))
+    return Point(node.begin, node.end, tag={"a:br": "br", "a:fld": "code"}.get(node.name, "wbr"))
 
 
 def _run(source: str, run: Node) -> list[Piece]:

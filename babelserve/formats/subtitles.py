@@ -50,7 +50,8 @@ _WORDS, _CHARACTERS = (  # looks ahead at three of those, because any number wou
 # A time within a cue of WebVTT. It is sent as a tag that HTML has, because "<00:10.000>" is none.
 _TIME, _SENT_TIME = re.compile(r"<(\d[\d:.]*+)>"), re.compile(r'<wbr t="([\d:.]++)">')
 # The classes of a tag of WebVTT. They are sent as an attribute, because HTML takes all of "c.red" for a name.
-_CLASSES, _SENT_CLASSES = re.compile(r'<([a-z]++)(\.[^\s<>"]++)'), re.compile(r'<([a-z]++) x="(\.[^\s<>"]++)"')
+_CLASSES = re.compile(r'<([a-z]++)(\.[^\s<>"]++)(?=[^<>]*+>)')
+_SENT_CLASSES = re.compile(r'<([a-z]++) x="(\.[^\s<>"]++)"')
 _Lines = list[tuple[int, int]]
 
 
@@ -94,9 +95,11 @@ def _units(text: str, name: str) -> list[Unit]:
 def _cues(text: str, is_srt: bool) -> Iterator[_Lines]:
     """Yields the ranges of each cue's lines, without what ends them.
 
-    An empty line ends a cue of WebVTT. In SRT players show what follows it, too, up to the next cue's number.
+    An empty line ends a cue of WebVTT. In SRT players show what follows it, too, up to the next cue's identifier: a
+    number, or a line between an empty one and the times.
     """
     lines: _Lines | None = None
+    behind_empty = -1  # where the line behind the last empty one begins
     for found in _LINE.finditer(text):
         line = found[0].rstrip("\r\n")
         is_time = bool(_TIMES.match(line))
@@ -104,8 +107,9 @@ def _cues(text: str, is_srt: bool) -> Iterator[_Lines]:
             if lines is not None:
                 lines.append((found.start(), found.start() + len(line)))
             continue
-        if is_time and lines and text[slice(*lines[-1])].strip().isdecimal():
+        if is_time and lines and (lines[-1][0] == behind_empty or text[slice(*lines[-1])].strip().isdecimal()):
             lines.pop()
+        behind_empty = behind_empty if is_time else found.end()
         if lines:
             yield lines
         lines = [] if is_time or (is_srt and lines is not None) else None

@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 
 _STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
-_SYMBOL = "\ue000"
+_RARE_LETTER = "\U00010840"  # of Imperial Aramaic; typography is to see a letter beside an apostrophe
+_IN_WORD = "(?<=[0-9A-Za-z])(?=[0-9A-Za-z])"  # not of any script: an address may touch Chinese
 _NOTHING = re.compile(r"\uffff(?!)")  # a search for one character, which hardly a text has, is quick
 
 
@@ -41,13 +42,14 @@ def changed_around(parts: Sequence[str], text: str, change: Callable[[str], str]
     """Returns a changed text, in which some parts of it stay as they are.
 
     Args:
-        parts: that stay, wherever they stand in the text.
+        parts: that stay, wherever they stand in the text, but not as a piece of a word or number.
         text: a translation with its parts.
-        change: leaves symbols of carriers where they are, of which there is one in each part's place.
+        change: leaves a rare letter where it is, which stands in each part's place.
     """
     changed = change(text)
     if changed == text or not parts:
         return changed
-    pattern = re.compile("|".join(map(re.escape, sorted([*parts, _SYMBOL], key=len, reverse=True))))
+    either = "|".join(map(re.escape, sorted([*parts, _RARE_LETTER], key=len, reverse=True)))
+    pattern = re.compile(f"(?!{_IN_WORD})(?:{either})(?!{_IN_WORD})")
     found = iter(pattern.findall(text))
-    return re.sub(_SYMBOL, lambda _: next(found), change(pattern.sub(_SYMBOL, text)))
+    return re.sub(_RARE_LETTER, lambda _: next(found), change(pattern.sub(_RARE_LETTER, text)))

@@ -187,13 +187,21 @@ class TextAnswer:
         return home if waiting[home] < 0 else None  # it was counted, too
 
     def sentence_text(self, index: int, rank: int = 0) -> str:
-        """Returns a shown sentence's `rank`-th best candidate with its markup, and with the texts in its tags."""
+        """Returns a shown sentence's `rank`-th best candidate with its markup, and with the texts in its tags.
+
+        Where it ends a branch of an ICU message, it ends in no plain apostrophe: "'}" would begin a quotation.
+        """
         markup = self.split.sentences[index].markup
         texts = {}
         for stand_in, text in markup.texts.items() if markup else ():
             within = [self.sentences[self.split.num_shown + number] for number in text.sentences]
             texts[stand_in] = text.leading + "".join(each.text(rank) + each.source.separator for each in within)
-        return self.sentences[index].text(rank, texts)
+        written = self.sentences[index].text(rank, texts)
+        own, *others = self.split.sentences[index : min(index + 2, self.split.num_shown)]
+        begins_quotation = (len(written) - len(written.rstrip("'"))) % 2 == 1  # two of them are one apostrophe
+        if begins_quotation and not own.separator and any(each.text.startswith("}") for each in others):
+            return f"{written[:-1]}\u2019"
+        return written
 
     def source_begin(self, index: int) -> int:
         """Returns where a shown sentence begins in its text, in code points."""

@@ -28,7 +28,7 @@ BLOCKS = _set(
     " legend li main menu nav noscript object ol optgroup option p pre search section select summary table tbody td"
     " tfoot th thead title tr ul video"
 )
-_VOIDS = _set("area base br col embed frame hr img input link meta param source track wbr")
+VOIDS = _set("area base br col embed frame hr img input link meta param source track wbr")
 _PLACED = _set("img input")  # voids that a reader sees as a word of the sentence
 _RAW = _set("iframe noembed noframes script style textarea xmp")  # have no tags inside
 _WORDS = _set("code kbd math samp var")
@@ -180,7 +180,7 @@ class _Reader:
         is_translated = not self._open or self._open[-1][1]
         if token.is_end:
             self._end_element(token, is_translated)
-        elif token.name and token.name not in _VOIDS and not token.is_empty:
+        elif token.name and token.name not in VOIDS and not token.is_empty:
             self._begin_element(token, is_translated)
         else:
             self._add(token, is_translated)
@@ -240,7 +240,7 @@ class _Reader:
             self._builder.add_text(token.source, BLANK_RUN.sub(" ", unescape(token.source)))
         elif token.is_index or token.name in _PLACED:
             self._builder.keep(token.source, is_picture=not token.is_index, values=values)
-        elif not token.name or (not token.is_end and (token.is_empty or token.name in _VOIDS)):
+        elif not token.name or (not token.is_end and (token.is_empty or token.name in VOIDS)):
             self._builder.add_void(token.source, values)
         else:
             self._builder.add_tag(token.source, token.name, token.is_end, values)

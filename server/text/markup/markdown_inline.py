@@ -1,14 +1,15 @@
 """Reads what stands within a block of Markdown: emphasis, links, code, HTML, escapes."""
 
+import itertools
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from server.text.markup.builder import BLANK_RUN, Builder, unescape
 from server.text.markup.document import looking
-from server.text.markup.html import BLOCKS, translates
+from server.text.markup.html import BLOCKS, VOIDS, translates
 
 _TARGET = (
     r"""\([ \t\n]*+(?:<[^<>\n]*+>|[^\s()<]*+(?:\([^\s()]*+\)[^\s()]*+)*+)"""
@@ -30,8 +31,7 @@ _TOKEN = re.compile(
     r"|(?P<open>!?\[)|(?P<close>\])"
     r"|(?P<mark>\*++|_++|~~)",
 )
-_TAG = re.compile(_HTML)
-_VOIDS = frozenset({"img", "wbr", "input"})
+_CODE_OR_TAG = re.compile(rf"\\[\\`<]|`++|{_HTML}")
 _COMMENT_END = "-->"
 _BACKTICKS = re.compile("`+")
 _LONGEST_LABEL = 999  # characters, by CommonMark
@@ -73,7 +73,7 @@ def read_inline(text: str, labels: Collection[str], builder: Builder) -> None:
         labels: of the links that the document defines, normalised.
         builder: to which it is added.
     """
-    for piece in looking(_Inline(text, labels, builder.count).pieces(), builder.look):
+    for piece in looking(_Inline(text, labels, builder).pieces(), builder.look):
         if piece.is_break:
             builder.stay(piece.source)
         elif piece.text is not None:
@@ -89,17 +89,18 @@ def read_inline(text: str, labels: Collection[str], builder: Builder) -> None:
 class _Inline:
     """Finds the pieces of a text, and then which of its marks belong together."""
 
-    def __init__(self, text: str, labels: Collection[str], count: Callable[[], None]):
+    def __init__(self, text: str, labels: Collection[str], builder: Builder):
         self._text = text
         self._labels = labels
-        self._count = count
+        self._count = builder.count
         self._pieces: list[_Piece] = []
         self._brackets: list[tuple[int, int]] = []  # index of the piece, and where the text behind it begins
         self._marks: list[int] = []  # pieces of emphasis that may begin
         self._num_marks: Counter[str] = Counter()
         self._pairs: list[tuple[int, int]] = []  # pieces of emphasis that begin and end, by their ends
         self._tags: list[int] = []  # pieces of HTML that may cross a link
-        self._kept_ends = _find_code_ends(text, count) | _find_element_ends(text, count)
+        self._kept_ends = _find_code_ends(text, builder.count)
+        self._kept_ends |= _find_element_ends(text, self._kept_ends, builder.look)
         self._last_comment_end = text.rfind(_COMMENT_END)
 
     def pieces(self) -> list[_Piece]:
@@ -238,7 +239,7 @@ def _make_piece(match: re.Match[str]) -> _Piece:
         name = match["name"].lower()
         if name in BLOCKS:
             return _Piece(source, is_break=True)
-        is_void = bool(match["void"]) or name in _VOIDS
+        is_void = bool(match["void"]) or name in VOIDS
         return _Piece(source, name="" if is_void else f"<{name}", is_end=source.startswith("</"))
     if match["note"]:
         return _Piece(source)
@@ -271,17 +272,27 @@ def _find_code_ends(text: str, count: Callable[[], None]) -> dict[int, int]:
     return ends
 
 
-def _find_element_ends(text: str, count: Callable[[], None]) -> dict[int, int]:
-    """Returns for each tag that begins an element which is not translated where that ends; none if it never does."""
+def _find_element_ends(text: str, code_ends: Mapping[int, int], look: Callable[[], None]) -> dict[int, int]:
+    """Returns for each tag that begins an element which is not translated where that, or else the text, ends."""
     ends: dict[int, int] = {}
     begun: defaultdict[str, list[re.Match[str]]] = defaultdict(list)  # tags of elements that are open, by name
-    for match in _TAG.finditer(text) if "translate" in text.lower() else ():
-        count()
+    for match in looking(_code_and_tags(text, code_ends), look) if "translate" in text.lower() else ():
+        if not match["name"]:
+            continue
         name = match["name"].lower()
         if not match[0].startswith("</"):
-            begun[name] += [] if match["void"] else [match]
+            begun[name] += [] if match["void"] or name in VOIDS else [match]
         elif begun[name]:
             tag = begun[name].pop()
             if not translates(tag[0], is_translated=True):
                 ends[tag.start()] = match.end()
-    return ends
+    left = looking(itertools.chain.from_iterable(begun.values()), look)
+    return ends | {tag.start(): len(text) for tag in left if not translates(tag[0], is_translated=True)}
+
+
+def _code_and_tags(text: str, code_ends: Mapping[int, int]) -> Iterator[re.Match[str]]:
+    """Yields runs of backticks, tags outside of code, and escapes of these, which have no name."""
+    position = 0
+    while match := _CODE_OR_TAG.search(text, position):
+        yield match
+        position = code_ends.get(match.start(), match.end())

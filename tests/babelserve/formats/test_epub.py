@@ -17,7 +17,7 @@ def test_chapters_and_contents_are_texts() -> None:
     assert read.mime_type == HTML
     assert read.texts == [
         "One",
-        'A <em id="1">very</em>&nbsp;red<br id="2">\ncar <img id="3"><wbr id="4"> here.',
+        'A <em id="1">very</em>&nbsp;red<br id="2">\ncar <code id="3"></code><wbr id="4"> here.',
         "Loose ",
         "text",
         "inside",
@@ -26,13 +26,31 @@ def test_chapters_and_contents_are_texts() -> None:
 
 
 def test_code_formulas_and_pictures_are_words_of_a_sentence() -> None:
-    words = ["<code>open</code>", "<math/>", "<ruby>a<rt>b</rt></ruby>", '<b translate="no">Inc.</b>', '<img src="a"/>']
-    others = ['<a id="page5"/>', "<script>x</script>", "<?x?>", "<svg><path/></svg>"]
+    words = ["<code>open</code>", "<math/>", "<ruby>a<rt>b</rt></ruby>", '<b translate="no">Inc.</b>']
+    others = ['<img src="a"/>', '<a id="page5"/>', "<script>x</script>", "<?x?>", "<svg><path/></svg>"]
     body = "".join(f"a {each} b " for each in words + others)
     read = read_epub(archive({**EPUB, CHAPTER: f"<html><body><p>{body}</p></body></html>"}))
 
-    tags = ["img"] * len(words) + ["wbr"] * len(others)
-    assert read.texts[0] == "".join(f'a <{tag} id="{number}"> b ' for number, tag in enumerate(tags, 1))
+    sent = ['<code id="{}"></code>'] * len(words) + ['<img id="{}">'] + ['<wbr id="{}">'] * (len(others) - 1)
+    assert read.texts[0] == "".join(f"a {tag.format(number)} b " for number, tag in enumerate(sent, 1))
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "sent"),
+    [
+        ("<code>open</code> reads a file.", '<code id="1"></code> reads a file.'),
+        ("To stop, press <kbd>Q</kbd><img/>", 'To stop, press <code id="1"></code>'),
+        ("<b><code>open</code></b> reads", '<b id="1"><code id="2"></code></b> reads'),
+        ("<code>open</code>, <code>close</code>", "Chapter one"),
+    ],
+)
+def test_code_at_the_ends_of_a_sentence_is_of_it(paragraph: str, sent: str) -> None:
+    files = {**EPUB, CHAPTER: f"<html><body><p>{paragraph}</p></body></html>"}
+    read = read_epub(archive(files))
+
+    assert read.texts[0] == sent
+    changed = members(translated(read, lambda text: text.replace("file", "book")))[CHAPTER].decode()
+    assert changed == str(files[CHAPTER]).replace("file", "book")
 
 
 def test_all_but_texts_and_languages_stays_byte_for_byte() -> None:

@@ -120,6 +120,12 @@ def test_classes_of_webvtt_are_attributes_of_a_tag_that_html_can_pair() -> None:
     assert written == source.replace("Hi", "Oh")
 
 
+def test_a_sign_of_comparison_in_webvtt_is_no_tag_with_a_class() -> None:
+    source = b"WEBVTT\n\n00:01.000 --> 00:02.000\nif a <b.c and d\n"
+
+    assert read_vtt(source).texts == ["if a <b.c and d"]
+
+
 def test_text_behind_an_empty_line_is_of_its_cue_in_srt() -> None:
     source = b"1\n0:01,0 --> 0:02,0\n\nHello.\n \nYou!\n\n2\n0:03,0 --> 0:04,0\n\n3\n0:05,0 --> 0:06,0\nBye.\n"
     document = read_srt(source)
@@ -137,6 +143,15 @@ def test_the_number_of_a_cue_without_an_empty_line_before_it_is_no_text() -> Non
 
     assert document.texts == ["In 1999", "Bye."]
     assert translated(document, upper) == source.replace(b"In", b"IN").replace(b"Bye", b"BYE")
+
+
+@pytest.mark.parametrize("identifier", ["cue2", "Intro-2", "\ufeff2"])
+def test_an_identifier_between_an_empty_line_and_the_times_is_no_text(identifier: str) -> None:
+    cues = "1\n0:01,0 --> 0:02,0\nwe went to the\n\n{}\n0:03,0 --> 0:04,0\nhouse yesterday.\n0:05,0 --> 0:06,0\nBye.\n"
+    document = read_srt(cues.format(identifier).encode())
+
+    assert document.texts == ["we went to the house yesterday.", "Bye."]
+    assert f"\n\n{identifier}\n0:03" in translated(document, upper).decode()
 
 
 def test_each_speaker_of_a_cue_has_a_text() -> None:

@@ -34,6 +34,14 @@ def test_what_may_become_a_code_is_not_sure(text: str, carriers: tuple[str, ...]
     assert text[: sure_end(text, carriers)] == sure
 
 
-@pytest.mark.parametrize("parts", [["a1", "a1a"], ["a1a", "\ue000", "a1"]])
+@pytest.mark.parametrize("parts", [["a1", "a1a"], ["a1a", "\U00010840", "a1"]])
 def test_a_text_is_changed_around_its_parts(parts: list[str]) -> None:
-    assert changed_around(parts, "a a1 a1a \ue000a", lambda text: text.replace("a", "bc")) == "bc a1 a1a \ue000bc"
+    assert (
+        changed_around(parts, "a a1 a1a \U00010840a", lambda text: text.replace("a", "bc")) == "bc a1 a1a \U00010840bc"
+    )
+
+
+def test_a_part_is_no_piece_of_a_word_but_may_touch_another_script() -> None:
+    text = "a1 \u89c1a1\u3002 /a1/ a1a a12"
+
+    assert changed_around(["a1"], text, lambda text: text.replace("a", "b")) == "a1 \u89c1a1\u3002 /a1/ b1b b12"

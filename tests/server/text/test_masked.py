@@ -106,6 +106,12 @@ def test_an_elision_before_an_argument_begins_no_quotation(source: str, translat
     assert masked.restore_beginning(translation) == text
 
 
+def test_an_apostrophe_before_a_part_is_written_as_the_target_does() -> None:
+    masked = dataclasses.replace(MASKER, language="fr").mask("Don\u2019t open /a/5 of H264.txt now")
+
+    assert masked.restore("N'ouvrez pas \ue000 d'\ue001").text == "N\u2019ouvrez pas /a/5 d\u2019H264.txt"
+
+
 def test_a_number_that_was_a_part_is_written_as_the_target_does() -> None:
     first = MASKER.mask("Come on the 25th day.")
     again = MASKER.mask_again(first, first.restore("Kommen Sie am Tag.").missing)

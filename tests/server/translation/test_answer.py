@@ -1,5 +1,7 @@
 import html
 
+import pytest
+
 from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Hypothesis, Result, Timings
 from server.errors import InvalidRequest
@@ -63,6 +65,26 @@ def test_texts_in_tags_stand_in_their_tags() -> None:
         text.sentences[index] = translated(text.split.sentences[index], Candidate(word, -1.0, 1, FinishReason.STOP))
 
     assert text.text(0) == '<p>eins <b title=" A &amp; b. C. ">zwei</b>'
+
+
+@pytest.mark.parametrize(
+    ("translation", "separator", "following", "expected"),
+    [
+        ("un po'", "", "} other {", "un po\u2019} other {"),
+        ("un po''", "", "} other {", "un po''} other {"),
+        ("un po'", " ", "} other {", "un po' } other {"),
+        ("un po'", "", "<br>", "un po'<br>"),
+    ],
+)
+def test_an_apostrophe_at_the_end_of_a_branch_begins_no_quotation(
+    translation: str, separator: str, following: str, expected: str
+) -> None:
+    branch, syntax = SourceSentence("a bit", separator, (5, 3)), SourceSentence(following, "", None)
+    text = TextAnswer(SplitText("", (branch, syntax)))
+    text.sentences[0] = translated(branch, Candidate(translation, 0.0, 1, FinishReason.STOP))
+    text.sentences[1] = TranslatedSentence.copied(syntax)
+
+    assert text.text(0) == expected
 
 
 def test_a_sentence_with_fewer_candidates_gives_its_last() -> None:
