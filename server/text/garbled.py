@@ -12,6 +12,9 @@ _CAPITAL = f"[A-Z{_CAPITALS}]"  # of Latin, Greek, Cyrillic and Armenian
 # A pattern that begins with a set is searched for in a third of the time of one that begins with a group.
 _RUN = re.compile(f"{_CAPITAL} ?(?:{_CAPITAL} ?){{3}}{_CAPITAL}+(?: {_CAPITAL}+)*")
 _TWO = re.compile(_CAPITAL * 2)
+_LEAST_INVENTED = 5  # capitals in a row that no translation has of its own; German has "WLAN" for "Wi-Fi"
+_INVENTED = re.compile(rf"[^\W\d_a-z]{{{_LEAST_INVENTED}}}")  # what any invented word has
+_WORD = re.compile(r"[^\W\d_]+")
 _NO_TEXT = "\ufffd"  # what bytes are decoded to that are no text
 
 
@@ -26,3 +29,11 @@ def is_garbled(source: str, translation: str) -> bool:
         return True
     run = _RUN.search(translation)
     return run is not None and not _TWO.search(source) and (" " in run[0] or run[0] not in source.upper())
+
+
+def has_invented_capitals(source: str, translation: str) -> bool:
+    """Says whether a translation has a word in capitals that the source has in no case, and is itself no heading."""
+    if source.isupper() or not _INVENTED.search(translation):
+        return False
+    words = {word for word in _WORD.findall(translation) if len(word) >= _LEAST_INVENTED and word.isupper()}
+    return bool(words) and not words.issubset(map(str.upper, _WORD.findall(source)))

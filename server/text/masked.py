@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from server.text.carriers import carrier_pattern, changed_around, clean, sure_end
 from server.text.casing import Casing, begun, raise_again
 from server.text.full_stops import end_like
+from server.text.garbled import has_invented_capitals
 from server.text.locales import locale_of
 from server.text.markup.document import Mark
 from server.text.number_signs import restore_number_signs
@@ -20,7 +21,6 @@ from server.text.numbers import NumberSpan, missing_numbers
 from server.text.quotes import ended, is_quote, punctuated, written
 from server.text.typography import clock_time, restore_typography
 
-_LEAST_INVENTED = 5  # capitals in a row that no translation has of its own; German has "WLAN" for "Wi-Fi"
 # Of the characters of a quotation, that its translation has at least. Half, and a word beside it is taken for it;
 # twice as much, and short words of a language are taken for a loss.
 _LEAST_QUOTED = 0.4
@@ -28,8 +28,8 @@ PARTED, _PARTED_END = re.compile(r"([(\[]) "), re.compile(r" (?=[)\]])")  # a wo
 _SPACE = re.compile(r"\s+")
 _DIGIT = re.compile(r"\d")
 _FIRST_QUOTED = re.compile(r"""\A["'][^\W\d_]""")
-_CAPITALS = re.compile(rf"[^\W\d_a-z]{{{_LEAST_INVENTED}}}")  # what any invented word has
-_WORD, _LETTERS = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_]{2}")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+_ARROW = re.compile(r"[-=]*>|[\u2190-\u21ff\u25b6\u25b8\u25ba\u2794-\u27be]+")  # between the items of a menu
 
 
 class Placement(enum.Enum):
@@ -244,8 +244,11 @@ class Masked:
 
     def _is_far(self, part: Part, translation: str) -> bool:
         """Whether a part, which has a carrier, stands in quite another place than in the source."""
-        others = max(1, len(translation) - len(part.carrier))
-        return abs(translation.find(part.carrier) / others - part.place) > part.reach
+        start, others = translation.find(part.carrier), max(1, len(translation) - len(part.carrier))
+        behind = translation[start + len(part.carrier) :], self.original[part.start + len(part.text) :]
+        if _ARROW.fullmatch(part.text) and [any(map(str.isalnum, each)) for each in behind] == [False, True]:
+            return True  # the item behind an arrow is lost
+        return abs(start / others - part.place) > part.reach
 
     def _is_in_order(self, translation: str) -> bool:
         """Whether marks stand in the source's order, and have between them what is no mere copy of the source."""
@@ -276,10 +279,7 @@ class Masked:
         """
         if self.parts and _DIGIT.search(translation) and not _DIGIT.search(self.source):
             return True
-        if self.casing is Casing.CAPITALS or self.source.isupper() or not _CAPITALS.search(translation):
-            return False
-        words = {word for word in _WORD.findall(translation) if len(word) >= _LEAST_INVENTED and word.isupper()}
-        return bool(words) and not words.issubset(map(str.upper, _WORD.findall(self.source)))
+        return self.casing is not Casing.CAPITALS and has_invented_capitals(self.source, translation)
 
 
 def _insert(text: str, part: Part, limit: int, whole: Sequence[str]) -> tuple[str, int]:

@@ -1,6 +1,6 @@
 import pytest
 
-from server.text.garbled import is_garbled
+from server.text.garbled import has_invented_capitals, is_garbled
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,12 @@ from server.text.garbled import is_garbled
 )
 def test_what_no_translation_is_can_be_told(source: str, translation: str, expected: bool) -> None:
     assert is_garbled(source, translation) is expected
+
+
+def test_a_word_in_capitals_that_the_source_has_not_is_invented() -> None:
+    assert has_invented_capitals("Buy of them", "ZIMMER kaufen")
+    assert not has_invented_capitals("Buy zimmer", "ZIMMER kaufen")
+    assert not has_invented_capitals("BUY", "ZIMMER kaufen")
 
 
 def test_long_texts_take_one_pass() -> None:

@@ -177,6 +177,19 @@ def test_marks_and_foreign_words_must_be_near_their_place_and_addresses_move_wit
     assert restored.is_whole is is_whole
 
 
+@pytest.mark.parametrize(
+    ("source", "translation", "is_whole"),
+    [
+        ("Click \u2192 Edit.", "Klicken \ue000.", False),
+        ("Click \u2192 Edit.", "Klicken \ue000 Edit.", True),
+        ("Open it => Edit it now", "Jetzt öffnen \ue000", False),
+        ("Click on Next \u2192!", "Klicken \ue000!", True),
+    ],
+)
+def test_what_stands_behind_an_arrow_may_not_be_lost(source: str, translation: str, is_whole: bool) -> None:
+    assert MASKER.mask(source).restore(translation).is_whole is is_whole
+
+
 def test_a_long_carrier_does_not_hide_that_its_part_moved() -> None:
     masker = Masker(carriers=(("<placeholder>",),), characters=Characters(str.isascii), language="en")
     masked = masker.mask("Wir wurden \u4f60 ausgeraubt")
