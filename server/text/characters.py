@@ -13,6 +13,7 @@ from server.text.typography import STAND_INS
 
 _FIRST_SYMBOL = "\u2190"  # an arrow. Networks drop the symbols from here on, even those that they know.
 # Nor do they read blanks other than a space: the piece of a word behind one is not that of a word's beginning.
+
 # Unknown characters that are remembered. Half, and texts of Chinese and of Korean have them judged over and over; twice
 # that, and they take 4 MB.
 _MOST_SHOWN = 20_000

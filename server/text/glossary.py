@@ -246,7 +246,7 @@ def _occurrences(term: Term, text: str, is_capitals: bool) -> list[tuple[int, in
     """Returns where a text has forms of a term as whole words, in order, the longest first."""
     spans = set()
     for form in map(normal, term.targets):
-        begins, ends = _is_letter(form[0]), _is_letter(form[-1])
+        begins, ends = re.match(LETTER, form[0]) is not None, re.match(LETTER, form[-1]) is not None
         for written in {form, form[:1].upper() + form[1:], *([form.upper()] if is_capitals else [])}:
             start = text.find(written)
             while start >= 0:

@@ -20,6 +20,11 @@ _ARGUMENT = re.compile(r"\{[^{}]*+\}")
 _SIGN = re.compile(r"'(?:'|[{}#|][^']*+(?:''[^']*+)*+'?)|[{}]")
 
 
+def begins_quotation(branch: str) -> bool:
+    """Whether the last character of a branch is an apostrophe that would quote the sign behind it."""
+    return _SIGN.sub("", branch).endswith("'")
+
+
 def find_messages(text: str) -> Iterator[tuple[Span, list[Span]]]:
     """Yields where each message with plural or select stands in a text, and where the texts of its branches stand.
 

@@ -23,7 +23,7 @@ _EXTENSIONS = (
     r"|cfg|conf|ini|ya?ml|toml|sh|bat|iso|deb|rpm|sql|so(?=\.\d)|cpp|rs|java"
 )
 _OUTSIDE, _PUNCTUATION = r"""\s<>"“”„«»|\u3000-\u3004\u3008-\u303f\uff00-\uffef""", r""".,:;!?'’)\]}…"""  # noqa: RUF001  # of an address
-_LETTERS = rf"{_LETTER}++(?:[A-Za-z0-9]++{_LETTER}++)*+"
+_LETTERS = rf"{_LETTER}++(?:[0-9]++{_LETTER}++)*+"
 # It ends before punctuation, but not before the bracket that closes Mercury_(planet).
 _INSIDE = rf"\([^(){_OUTSIDE}]*+\)|[^({_OUTSIDE}{_PUNCTUATION}{_LETTER}]++|\(|(?<=[/\\=?&#_%.-]){_LETTERS}"
 _ADDRESS = rf"(?:[{_PUNCTUATION}]*+(?:{_INSIDE}))++"
@@ -35,13 +35,13 @@ _GROUPED = r"\d{1,3}(?:\.\d{3})++(?!\.?\d)"  # 1.250.000
 _HOUR, _HALF = r"\d{1,2}(?:[:.]\d\d)?", r"\s?(?:[ap]m|[ap]\.m\.)"
 _MIXED = r"(?=[A-Z0-9-]*?[A-Z])(?=[A-Z-]*+\d[A-Z-]*+\d[A-Z-]*+\d)"  # a capital, and three digits
 _TERM = r"[-\u2212]?(?:\d++(?:[.,]\d++)*+[A-Za-z]?|[A-Za-z])[\xb2\xb3]?(?!\w)"  # 3x²
-_BEHIND = r"(?:(?<=[dfsu])(?:x(?=%)|m?s|px|[kKMGT]?i?B))?(?!\w)"  # a conversion of printf: %dx%d, %dms, %dMB
+_BEHIND = r"(?:(?<=[dfsu])(?:x(?=%)|px|[kKMGT]?i?B)|(?<=[dfu])m?s)?(?!\w)"  # a conversion of printf: %dx%d, %dms, %dMB
 _UUID = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"
 _MONEY = r"$\u00a2-\u00a5\u20a0-\u20bf"  # signs of currencies
 _EMOJI = r"[\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b05-\u2b55\u3030\U0001f000-\U0001faff]"
 _EMOJI_MARK = r"[\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
 # Tags of ERB and EJS that write something: <%= name %>, <%- name %>, but neither <% if a %> nor <%= form do |f| %>.
-OUTPUT = r"<%(?:=[^<>%|]{0,80}+(?<! do )|-\s?(?!(?:begin|break|else|end|ensure|next|rescue)\b)[\w.]{1,80}+\s?)%>"
+OUTPUT = r"<%(?:=[^<>%|]{0,80}+(?<! do )|-\s?(?!(?:begin|break|else|end|ensure|next|rescue)(?![\w.]))[\w.]{1,80}+\s?)%>"
 # Each takes linear time: no two of its repetitions share a character, and it is tried where a word begins.
 _PATTERNS = (
     rf"(?<![\w+.-])(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}+://|www\.){_ADDRESS}",
@@ -70,7 +70,7 @@ _PATTERNS = (
     r"\[(?:NAME|DATE|TIME|EMAIL|URL|ID|[A-Z]{1,40}+(?:_[A-Z]{1,40}+){1,8})\]",
     r"(?<!\w)`(?!\s)[^`]{1,80}+(?<!\s)`(?!\w)",
     # A handle, a tag or an issue:
-    rf"(?<![\w@#&/.-])(?:[@#]{_LETTER}[\w{_LETTER}]*+|@\w++(?:[.-]\w++)*+|#(?!(?:st|nd|rd|th)\b)(?:[^\W\d][\w{_LETTER}]*+|\w++))",
+    rf"(?<![\w@#&/.-])(?:[@#]{_LETTER}[\w{_LETTER}]*+|@\w++(?:[.-]\w++)*+|#(?!(?:st|nd|rd|th)\b)(?:[^\W\d]\w*+{_LETTER}{{2,4}}+(?![\w{_LETTER}])|\w++))",
     r"(?<![\w#&])#(?=(?:st|nd|rd|th)\b|[^\w#]|\Z)",
     # A version or an address of a host, telephones, dates of ISO 8601 or an ISBN:
     rf"(?<![\w.,:/-])(?!{_DATE}|{_GROUPED})v?\d++(?:\.\d++){{2,}}+(?:[-+][\w.]*\w)?(?::\d{{2,5}})?+(?!:?\w)",

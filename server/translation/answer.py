@@ -12,6 +12,7 @@ from server.errors import TranslationError
 from server.text.alignment import Link, WordWeights, find_spans, link_words, weigh_words
 from server.text.carriers import clean
 from server.text.glossary import UsedTerm
+from server.text.icu import begins_quotation
 from server.text.masked import KeptPart, Restored
 from server.text.source import SourceSentence, SplitText
 from server.translation.detection import DetectedLanguage
@@ -198,8 +199,8 @@ class TextAnswer:
             texts[stand_in] = text.leading + "".join(each.text(rank) + each.source.separator for each in within)
         written = self.sentences[index].text(rank, texts)
         own, *others = self.split.sentences[index : min(index + 2, self.split.num_shown)]
-        begins_quotation = (len(written) - len(written.rstrip("'"))) % 2 == 1  # two of them are one apostrophe
-        if begins_quotation and not own.separator and any(each.text.startswith("}") for each in others):
+        is_branch = not own.separator and any(each.text.startswith("}") for each in others)
+        if is_branch and begins_quotation(written):
             return f"{written[:-1]}\u2019"
         return written
 

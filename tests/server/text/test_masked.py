@@ -180,9 +180,10 @@ def test_marks_and_foreign_words_must_be_near_their_place_and_addresses_move_wit
 @pytest.mark.parametrize(
     ("source", "translation", "is_whole"),
     [
-        ("Click \u2192 Edit.", "Klicken \ue000.", False),
-        ("Click \u2192 Edit.", "Klicken \ue000 Edit.", True),
-        ("Open it => Edit it now", "Jetzt öffnen \ue000", False),
+        ("Click on it \u2192 Edit.", "Klicken Sie darauf \ue000.", False),
+        ("Click on it => Edit.", "Klicken Sie darauf \ue000.", False),
+        ("Click on it \u2192 Edit.", "Klicken Sie darauf \ue000 Edit.", True),
+        ("Rename it \u2192 new_name.", "Umbenennen \ue000 \ue001.", True),
         ("Click on Next \u2192!", "Klicken \ue000!", True),
     ],
 )

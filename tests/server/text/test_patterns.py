@@ -84,7 +84,11 @@ DATA = Path(__file__).parents[2] / "data"
         ("https://ja.example.org/wiki/日本語?q=本 はここ", ["https://ja.example.org/wiki/日本語?q=本"]),
         ("共%d个文件，设置max_size的值和$path。", ["%d", "max_size", "$path"]),
         ("見て https://a.org/wiki/佐々木東京2020五 を", ["https://a.org/wiki/佐々木東京2020五"]),
-        ("#AI绘画 和 #123问题, <%- rescue %>", ["#AI绘画", "#123"]),
+        (
+            "#AI绘画 和 #123问题, #general频道发布消息, #React를 <%- rescue %>",
+            ["#AI绘画", "#123", "#general", "#React"],
+        ),
+        ("<%- next.title %> Delete %ss, %ds", ["<%- next.title %>", "%ds"]),
         ("订单AB-1234已发货给@anna和 @张三 #日本語", ["AB-1234", "@anna", "@张三", "#日本語"]),
         ("파일 report.pdf를 여세요", ["report.pdf"]),
         ("Datei Übersicht_März.pdf an straße@münchen.de", ["Übersicht_März.pdf", "straße@münchen.de"]),

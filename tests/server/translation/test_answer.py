@@ -72,6 +72,7 @@ def test_texts_in_tags_stand_in_their_tags() -> None:
     [
         ("un po'", "", "} other {", "un po\u2019} other {"),
         ("un po''", "", "} other {", "un po''} other {"),
+        ("Tippe '{'x'}'", "", "} other {", "Tippe '{'x'}'} other {"),
         ("un po'", " ", "} other {", "un po' } other {"),
         ("un po'", "", "<br>", "un po'<br>"),
     ],
