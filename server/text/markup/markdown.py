@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from server.text.markup.builder import Builder
 from server.text.markup.document import Document, Watch, unwatched
 from server.text.markup.html import read_fragment
-from server.text.markup.markdown_inline import escape, normalized, read_inline
+from server.text.markup.markdown_inline import normalized, read_inline
 
 _FRONT = re.compile(
     r"(?:---[ \t]*\r?\n.*?^(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n.*?^\+\+\+)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
 )
-_DEFINITION = re.compile(r"^[ \t>]*+\[(?!\^)([^\]\n]{1,999})\]:", re.MULTILINE)
+_DEFINITION = re.compile(r"^[ \t>]*+\[(?!\^)((?:[^\[\]\\\n]|\\.){1,999}+)\]:", re.MULTILINE)
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n?|\n)|[^\r\n]++")
 _QUOTES = re.compile(r"(?:(?:[ \t]*>)++ ?)?")
 _FENCE = re.compile(r"(`{3,}+(?=[^`\n]*+$)|~{3,}+)", re.MULTILINE)
@@ -25,7 +25,10 @@ _RULE = re.compile(r"(?:(?:\*[ \t]*+){3,}|(?:-[ \t]*+){3,}|(?:_[ \t]*+){3,}|=++[
 _HEADING = re.compile(r"#{1,6}(?=\s)[ \t]*+")
 _HEADING_END = re.compile(r"(?<=[ \t])#++[ \t]*\r?$", re.MULTILINE)
 _ALERT = re.compile(r"\[![A-Za-z]{1,20}+\][ \t]*\r?$", re.MULTILINE)  # of GitHub, in a line of its own
-_MARKER = re.compile(r"(?:[-+*:]|\d{1,9}[.)])(?=\s)[ \t]*+(?:\[[ xX]\](?=\s)[ \t]*+)?|\[\^[^\]\s]++\]:[ \t]*+")
+# Of a list, with the box of a task or with marks of a quote, or of a footnote.
+_MARKER = re.compile(
+    r"(?:[-+*:]|\d{1,9}[.)])(?=\s)[ \t]*+(?:\[[ xX]\](?=\s)[ \t]*+|(?:>[ \t]*+)++)?|\[\^[^\]\s]++\]:[ \t]*+"
+)
 _TABLE_RULE = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+\r?\n?")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _HTML_BLOCK = re.compile(
@@ -43,6 +46,16 @@ _HTML_ENDS = {
 }
 _CODE_INDENT = 4  # columns
 _MOST_MARKERS = 16  # of lists that begin in one line; each looks at the whole line
+# What would be read as markup: at the beginning of a text, and in it.
+_ESCAPED = re.compile(
+    r"^(?:#(?=#{0,5}(?:\s|$))|>|[-+](?=\s|$))|^(?P<number>\d{1,9})(?=[.)](?:\s|$))"
+    r"|[\\`|]|<(?=[A-Za-z/!?])|&(?=\#?\w+;)|\](?=[(\[:])|~(?=~)|\*(?!(?<=\s\*)\s)|_(?!(?<=\s_)\s|(?<=[^\W_]_)[^\W_])"
+)
+
+
+def escape(text: str) -> str:
+    """Returns a plain text as Markdown writes it: with a backslash before what would be read as markup."""
+    return _ESCAPED.sub(lambda match: f"{match[0]}\\" if match["number"] else f"\\{match[0]}", text)
 
 
 def read_markdown(text: str, watch: Watch = unwatched) -> Document:

@@ -15,7 +15,9 @@ _TARGET = (
     r"""\([ \t\n]*+(?:<[^<>\n]*+>|[^\s()<]*+(?:\([^\s()]*+\)[^\s()]*+)*+)"""
     r"""(?:[ \t\n]++(?:"[^"]*+"|'[^']*+'|\([^()]*+\)))?[ \t\n]*+\)"""
 )
-_HTML = r"""</?(?P<name>[A-Za-z][\w-]*+)(?:\s++|[^\s<>"'/]++|/(?!>)|"[^"]*+"|'[^']*+')*+(?P<void>/?)>"""
+# A tag, but not <T, P> or <T: Clone>, which are types of programs.
+_ATTRIBUTES = r"""(?:\s++|=[^\s<>"'/]*+|[^\s<>"'/=,]++|/(?!>)|"[^"]*+"|'[^']*+')*+"""
+_HTML = rf"</?(?P<name>[A-Za-z][\w-]*+)(?!:\s){_ATTRIBUTES}(?P<void>/?)>"
 _LINK_END = re.compile(rf"\](?:(?P<target>{_TARGET})|\[(?P<label>[^\[\]]*+)\])?")
 _TOKEN = re.compile(
     r"(?P<note>\[\^[^\[\]\s]++\]|\\!(?=\[))|(?P<comment><!--)"
@@ -32,20 +34,10 @@ _TOKEN = re.compile(
     r"|(?P<mark>\*++|_++|~~)",
 )
 _CODE_OR_TAG = re.compile(rf"\\[\\`<]|`++|{_HTML}")
-_COMMENT_END = "-->"
+_COMMENT_END, _END_TAG = "-->", re.compile(r"</([A-Za-z][\w-]*+)")
 _BACKTICKS = re.compile("`+")
 _LONGEST_LABEL = 999  # characters, by CommonMark
 _MOST_PIECES = 100  # of a link that tags cross. Half, and long links lose them; twice that, and hostile ones take twice
-# What would be read as markup: at the beginning of a text, and in it.
-_ESCAPED = re.compile(
-    r"^(?:#(?=#{0,5}(?:\s|$))|>|[-+](?=\s|$))|^(?P<number>\d{1,9})(?=[.)](?:\s|$))"
-    r"|[\\`|]|<(?=[A-Za-z/!?])|&(?=\#?\w+;)|\](?=[(\[:])|~(?=~)|\*(?!(?<=\s\*)\s)|_(?!(?<=\s_)\s|(?<=[^\W_]_)[^\W_])"
-)
-
-
-def escape(text: str) -> str:
-    """Returns a plain text as Markdown writes it: with a backslash before what would be read as markup."""
-    return _ESCAPED.sub(lambda match: f"{match[0]}\\" if match["number"] else f"\\{match[0]}", text)
 
 
 def normalized(label: str) -> str:
@@ -102,6 +94,7 @@ class _Inline:
         self._kept_ends = _find_code_ends(text, builder.count)
         self._kept_ends |= _find_element_ends(text, self._kept_ends, builder.look)
         self._last_comment_end = text.rfind(_COMMENT_END)
+        self._last_ends = {f"<{match[1].lower()}": match.start() for match in _END_TAG.finditer(text)}
 
     def pieces(self) -> list[_Piece]:
         """Returns all pieces."""
@@ -135,9 +128,13 @@ class _Inline:
             end = self._text.index(_COMMENT_END, end) + len(_COMMENT_END)
             self._pieces.append(_Piece(self._text[match.start() : end]))
         else:
-            self._pieces.append(_make_piece(match))
-            if self._pieces[-1].name and self._brackets:
-                self._tags.append(len(self._pieces) - 1)
+            piece = _make_piece(match)
+            if piece.name and self._brackets:
+                if piece.is_end or self._last_ends.get(piece.name, 0) > end:
+                    self._tags.append(len(self._pieces))
+                else:  # it never ends, so it stays where it is in the link
+                    piece.name = ""
+            self._pieces.append(piece)
         return end
 
     def _close_bracket(self, match: re.Match[str]) -> int:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from server.text.markup.markdown import read_markdown
+from server.text.markup.markdown import escape, read_markdown
 from tests.server.text.markup.identity import identity, joined
 
 
@@ -15,6 +15,8 @@ from tests.server.text.markup.identity import identity, joined
         ("# One\r\n## Two ##\r\nThree\r\n---\r\nThree\n===\nFour\n---\n", ["One", "Two", "Three", "Three", "Four"]),
         ("- One\n  goes on\n* [ ] Two\n1. Three\n\n   four\n", ["One goes on", "Two", "Three", "four"]),
         ("- One\n    - two\n\n          code\n", ["One", "two"]),
+        ("* >One\n- > > Two\n1. > three\n", ["One", "Two", "three"]),
+        ("- [`[a]::b` is\n  c][x]\n\n[x]: http://y\n[\\[z]: http://y\n", ["\U000f0000 is c"]),
         ("> One\n> two\n>\n> > Three\n\nfour", ["One two", "Three", "four"]),
         ("One  \ntwo\\\nthree", ["One", "two", "three"]),
         ("One<br>two <p align=x>Three</P> *four<br/>\nfive*", ["One", "two", "Three", "four", "five"]),
@@ -144,3 +146,23 @@ def test_an_exclamation_mark_before_a_link_does_not_make_an_image_of_it() -> Non
     document = read_markdown(r"Look\![a dog](b)" + "\n")
 
     assert identity(document) == r"Look\![a dog](b)" + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2 * 3, a_b and #1 - 2", "2 * 3, a_b and #1 - 2"),
+        ("*a* _b_ `c`", r"\*a\* \_b\_ \`c\`"),
+        ("__a__", r"\_\_a\_\_"),
+        ("[a](b) [c]", r"[a\](b) [c]"),
+        ("<b> &amp; a < b & c", r"\<b> \&amp; a < b & c"),
+        ("# a", r"\# a"),
+        ("- a", r"\- a"),
+        ("1. a", r"1\. a"),
+        ("> a", r"\> a"),
+        ("1.5 -a #a", "1.5 -a #a"),
+        ("a | b ~~c~~", r"a \| b \~~c\~~"),
+    ],
+)
+def test_only_what_would_be_markup_is_escaped(text: str, expected: str) -> None:
+    assert escape(text) == expected
