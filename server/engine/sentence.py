@@ -68,11 +68,14 @@ class Sentence:
     def has_own_length(self) -> bool:
         """Whether the network has decided how long the translation is, so that it says something of other sentences.
 
-        It has not if tokens are given, if an option asks for many, or if the search has come to its limit.
+        It has not if tokens are given or drawn, if an option asks for many, or if the search has come to an option's
+        limit.
         """
-        is_free = not self.options.given_targets and not self.options.target_prefix
-        is_free = is_free and self.options.min_output_tokens <= len(self.source_ids)
-        return is_free and self.search.num_tokens < self.search.max_tokens
+        options = self.options
+        if options.given_targets or options.target_prefix or options.sampling is not None:
+            return False
+        has_room = options.max_output_tokens is None or self.search.num_tokens < self.search.max_tokens
+        return has_room and options.min_output_tokens <= len(self.source_ids)
 
     def is_over(self, now: float) -> bool:
         """Returns whether the caller has left or the deadline has passed."""

@@ -1,8 +1,9 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from server.decoding.options import DecodingOptions
+from server.decoding.options import DecodingOptions, Sampling
 from server.decoding.result import Timings
 from server.engine.limits import Footprint
 from server.network import StepKind
@@ -54,6 +55,7 @@ def test_its_answer_has_the_best_hypotheses_and_says_where_the_time_went() -> No
         ({}, True),
         ({"min_output_tokens": 6}, True),
         ({"min_output_tokens": 7}, False),
+        ({"sampling": Sampling()}, False),
         ({"target_prefix": (9,)}, False),
         ({"given_targets": ((9, EOS),)}, False),
     ],
@@ -67,6 +69,8 @@ def test_its_length_says_something_of_others_if_the_network_has_chosen_it(
 
     assert sentence.has_own_length is expected
     sentence.search.num_tokens += 1
+    assert sentence.has_own_length is expected
+    sentence.options = replace(sentence.options, max_output_tokens=9)
     assert not sentence.has_own_length
 
 
