@@ -245,8 +245,8 @@ class Masked:
     def _is_far(self, part: Part, translation: str) -> bool:
         """Whether a part, which has a carrier, stands in quite another place than in the source."""
         start, others = translation.find(part.carrier), max(1, len(translation) - len(part.carrier))
-        behind = translation[start + len(part.carrier) :], self.source[part.start + len(part.text) :]
-        if _ARROW.fullmatch(part.text) and [any(map(str.isalnum, each)) for each in behind] == [False, True]:
+        is_between = _ARROW.fullmatch(part.text) and _LETTERS.search(self.source, part.start + len(part.text))
+        if is_between and not _LETTERS.search(translation, start + len(part.carrier)):
             return True  # the item behind an arrow is lost
         return abs(start / others - part.place) > part.reach
 

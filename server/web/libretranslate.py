@@ -95,6 +95,6 @@ async def read(exchange: Exchange) -> tuple[Fields, Caller]:
 
 
 async def _read_translate(exchange: Exchange) -> tuple[Translate, Caller]:
-    """Returns what is asked, without the fields: those that mean nothing may be long, and the answer takes its time."""
+    """Returns what the fields ask for, and frees the fields: they may be long, and the translation may wait."""
     fields, caller = await read(exchange)
     return read_translate(fields), caller

@@ -130,7 +130,7 @@ def pieces_of_a_stream_are_all_written(visit: Visit) -> None:
             return pauses.length;
         };
         window.clearTimeout = (timer) => due.delete(timer);
-        const elapse = () => {  // runs 100 timers at most, also those that are set meanwhile
+        const elapse = () => {  // runs at most 100 timers; a timer may set others, which run too
             for (let left = 100; due.size && left; left--) {
                 const [timer, act] = due.entries().next().value;
                 due.delete(timer);
