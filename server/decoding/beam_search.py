@@ -35,7 +35,7 @@ class BeamSearch:
         last_ids: tokens that the live beams feed to the next step, best beam first.
         max_tokens: most target tokens, with prefixes and eos.
         num_tokens: target tokens of every live beam with its prefixes, which is the length of its self-attention cache.
-        top_k: how many best tokens of each row a step must return: 2W, or 1 for greedy search.
+        top_k: how many best tokens of each row a step must return: W + 1 to 2W, or 1 for greedy search.
         is_greedy: it has a beam of 1 and is past its prefixes, so that `advance_greedily` does.
         is_steered: it is past its prefixes and its options change steps (`server.decoding.steering`).
         finished: hypotheses that have ended, in the order in which they did.
@@ -54,12 +54,16 @@ class BeamSearch:
         source_ids: Sequence[int] = (),
     ) -> None:
         self._options, self._beam_size = options, options.beam_size
-        self.top_k = 1 if self._beam_size == 1 else 2 * self._beam_size
         self.max_tokens = max_tokens
         # A forced eos needs no step: whatever lives one token before the limit ends there.
         self._last_step = max_tokens - 1 if rules.forced_eos else max_tokens
         self._eos_id, self._rules = eos_id, rules
         self._placeholders = placeholders if options.beam_size > 1 else {}
+        # Of a row, W tokens live on at most, and one is eos. But charges and terms may leave better ones out.
+        several = options.beam_size * 2 if self._placeholders or options.terms else options.beam_size + 1
+        self._num_needed = several if options.beam_size > 1 else 1
+        # Steering takes tokens from the best ones. With some to spare, it seldom has to look for others.
+        self.top_k = options.beam_size * 2 if options.is_steered and options.beam_size > 1 else self._num_needed
         self._num_forced = len(options.forced_prefix)
         given = () if options.prefix_bias_beta > 0 else options.target_prefix
         self._followed = (*options.forced_prefix, *given)[: max(max_tokens - 2, self._num_forced)]
@@ -139,7 +143,7 @@ class BeamSearch:
     def change(self, rows: Sequence[int], step: Step) -> None:
         """Changes the rows of the live beams in a step, before `advance` takes it: see `Steering.change`."""
         for row, own in zip(rows, self._prefixes, strict=True):
-            self._steering.change(step, row, own)
+            self._steering.change(step, row, own, self._num_needed)
 
     def _go_on(self, parents: list[int]) -> list[int]:
         """Ends loops, and the search if it is over; returns the parents of the beams that live on."""

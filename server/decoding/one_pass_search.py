@@ -47,6 +47,8 @@ class OnePassSearch(BeamSearch):
     def _begin(self) -> None:
         if self._options.exact_tokens is not None or self._options.ratio is not None:
             self.top_k = EXACT_LENGTH_TOKENS
+        elif self._beam_size > 1:
+            self.top_k = 2 * self._beam_size
 
     def _hypothesis_of(self, reading: Reading) -> Hypothesis:
         score = reading.log_prob if self._options.needs_log_probs else 0.0  # if not, what was added up are logits

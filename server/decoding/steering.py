@@ -79,19 +79,20 @@ class Steering:
         self._eos_id = eos_id
         self._never, self._by_token = _bans(options.suppressed) if options.suppressed else ({}, {})
 
-    def change(self, step: Step, row: int, written: list[int]) -> None:
+    def change(self, step: Step, row: int, written: list[int], num_needed: int) -> None:
         """Changes one row of a step as if the network had said so.
 
         Args:
             step: with the row.
             row: of a beam.
             written: its ids, without the forced prefix.
+            num_needed: of the best tokens.
         """
         factors, given, place = self._factors(written), self._options.target_prefix, len(written)
         if self._options.prefix_bias_beta > 0 and place < len(given) and tuple(written) == given[:place]:
-            steer(step, row, factors, given[place], self._options.prefix_bias_beta)
+            steer(step, row, factors, num_needed, given[place], self._options.prefix_bias_beta)
         elif factors:
-            steer(step, row, factors)
+            steer(step, row, factors, num_needed)
 
     def allows(self, run: Sequence[int], written: list[int]) -> bool:
         """Returns whether no ban is on a run of tokens that follows some ids, which lack the forced prefix."""
@@ -139,13 +140,16 @@ def _bans(phrases: tuple[tuple[int, ...], ...]) -> tuple[Mapping[int, float], Ma
     return {phrase[0]: BAN for phrase in phrases if len(phrase) == 1}, by_token
 
 
-def steer(step: Step, row: int, factors: Mapping[int, float], drawn_to: int = -1, part: float = 0.0) -> None:
+def steer(
+    step: Step, row: int, factors: Mapping[int, float], num_needed: int, drawn_to: int = -1, part: float = 0.0
+) -> None:
     """Changes a row of a step.
 
     Args:
         step: with the row.
         row: of it.
         factors: what the logits of tokens are divided by, or multiplied with if they are negative: 1 or more; or `BAN`.
+        num_needed: so many of the row's best tokens are its best ones afterwards; the others may be any.
         drawn_to: the token that then gets `part` of all probability, and its share of the rest; only its own logit
             changes for that (CTranslate2's `prefix_bias_beta`). -1 for none, and always -1 for a step without
             log-probabilities.
@@ -164,7 +168,8 @@ def steer(step: Step, row: int, factors: Mapping[int, float], drawn_to: int = -1
         own[token] = after
         left += exp(after - total) - exp(before - total)
     is_sorted = factors.keys().isdisjoint(top)
-    if not is_sorted and min(map(logit, top)) < least:  # else what was better than all others still is
+    # A token that is no worse than the last of the best was is still better than all others.
+    if not is_sorted and sum(logit(each) >= least for each in top) < num_needed:
         top = best_of(own, num_best)
     if left < _LEAST_LEFT:
         highest = max(map(logit, top))

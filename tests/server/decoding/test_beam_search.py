@@ -42,8 +42,16 @@ def test_search_starts_from_bos_with_an_empty_cache() -> None:
     assert search.num_tokens == 0
 
 
-def test_greedy_search_needs_one_candidate_and_a_beam_twice_its_width() -> None:
-    assert [new_search(beam_size=width).top_k for width in (1, 2, 4)] == [1, 4, 8]
+def test_greedy_search_needs_one_candidate_and_a_beam_one_more_than_its_width() -> None:
+    assert [new_search(beam_size=width).top_k for width in (1, 2, 4)] == [1, 3, 5]
+
+
+def test_a_beam_needs_twice_its_width_if_some_of_the_best_may_not_do() -> None:
+    limits: dict[str, Any] = {"max_tokens": 10, "bos_id": BOS, "eos_id": EOS}
+
+    assert BeamSearch(DecodingOptions(beam_size=4), placeholders={5: 1}, **limits).top_k == 8
+    assert BeamSearch(DecodingOptions(beam_size=4, repetition_penalty=1.5), **limits).top_k == 8
+    assert BeamSearch(DecodingOptions(beam_size=1, repetition_penalty=1.5), **limits).top_k == 1
 
 
 def test_greedy_search_follows_the_best_token_until_eos() -> None:

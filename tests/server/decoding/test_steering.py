@@ -10,6 +10,7 @@ from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions, Sampling
 from server.decoding.searches import new_search
 from server.decoding.steering import BAN, BANNED, Steering, Step, best_of, change_step, likely, log_probs_of, steer
+from tests.server.decoding.test_beam_search import advance_steered
 
 BOS, EOS, VOCABULARY = 2, 3, 300
 
@@ -17,7 +18,7 @@ BOS, EOS, VOCABULARY = 2, 3, 300
 def steered(written: list[int], values: list[float] | None = None, **options: Any) -> list[float]:
     """Returns what becomes of a row of logits, by default 0 to 9."""
     logits = np.array([values or range(10)], np.float32)
-    Steering(DecodingOptions(**options), EOS).change(Step(logits, *top_of(logits, 1)), 0, written)
+    Steering(DecodingOptions(**options), EOS).change(Step(logits, *top_of(logits, 1)), 0, written, 1)
     row: list[float] = logits[0].tolist()
     return row
 
@@ -92,7 +93,7 @@ def test_a_step_that_is_steered_is_a_step_of_the_changed_logits(top_k: int, peak
             expected[row, token] = BANNED if by is BAN else value / by if value >= 0 else value * by
 
     for row, own in factors.items():
-        steer(Step(logits, top_ids, top_log_probs), row, own)
+        steer(Step(logits, top_ids, top_log_probs), row, own, top_k)
 
     np.testing.assert_allclose(logits, expected, rtol=1e-6)
     expected_ids, expected_log_probs = top_of(logits, top_k)
@@ -101,12 +102,45 @@ def test_a_step_that_is_steered_is_a_step_of_the_changed_logits(top_k: int, peak
     assert (logits[30:].tolist(), top_ids[30:].tolist(), top_log_probs[30:].tolist()) == kept
 
 
+@pytest.mark.parametrize("num_needed", [1, 5, 8])
+def test_as_many_of_the_best_tokens_are_right_as_are_needed(num_needed: int) -> None:
+    chance = np.random.Generator(np.random.Philox(num_needed))
+    logits = chance.normal(0, 2, (40, 500)).astype(np.float32)
+    top_ids, top_log_probs = top_of(logits, 8)
+
+    for row, ids in enumerate(top_ids.tolist()):
+        factors = {token: [1.1, 2.0, BAN][token % 3] for token in ids[: row % 9]}
+        steer(Step(logits, top_ids, top_log_probs), row, factors, num_needed)
+
+    expected_ids, expected_log_probs = top_of(logits, num_needed)
+    assert top_ids[:, :num_needed].tolist() == expected_ids.tolist()
+    np.testing.assert_allclose(top_log_probs[:, :num_needed], expected_log_probs, rtol=1e-6, atol=1e-5)
+    assert (np.diff(top_log_probs) <= 0).all(), "the others follow"
+
+
+@pytest.mark.parametrize("beam_size", [2, 4])
+def test_a_beam_that_is_steered_chooses_as_if_it_saw_all_tokens(beam_size: int) -> None:
+    chance = np.random.Generator(np.random.Philox(beam_size))
+    options = {"beam_size": beam_size, "num_hypotheses": beam_size, "repetition_penalty": 3.0}
+    for _ in range(20):
+        own, others = search_of(**options), search_of(**options)
+        others.top_k = VOCABULARY
+        rows = [0]
+        while rows:
+            logits = chance.normal(0, 1, (len(own.last_ids), VOCABULARY)).astype(np.float32)
+            logits[:, :12] += 4  # so that the best are those that have been written
+            found = [advance_steered(search, logits.copy()) for search in (own, others)]
+            rows = found[0]
+            assert (found[0], own.last_ids) == (found[1], others.last_ids)
+        assert own.best() == others.best()
+
+
 def test_a_step_without_log_probabilities_has_logits_in_their_place() -> None:
     logits = np.array([[900, -1, 800, 1], [4, 3, 2, 1]], np.float32)  # whose exponentials are none
     top_ids = np.array([[0, 2], [0, 1]])
     top = np.take_along_axis(logits, top_ids, axis=1)
 
-    steer(Step(logits, top_ids, top, has_log_probs=False), 0, {0: 1.5, 1: 1.5, 3: BAN})
+    steer(Step(logits, top_ids, top, has_log_probs=False), 0, {0: 1.5, 1: 1.5, 3: BAN}, 2)
 
     assert (top_ids.tolist(), top.tolist()) == ([[2, 0], [0, 1]], [[800, 600], [4, 3]])
 
@@ -115,7 +149,7 @@ def test_a_token_that_was_not_among_the_best_takes_the_place_of_one_that_is_bann
     logits = np.array([[5, 4, 3, 2, 1]], np.float32)
     top_ids, top_log_probs = top_of(logits, 2)
 
-    steer(Step(logits, top_ids, top_log_probs), 0, {0: BAN, 2: BAN})
+    steer(Step(logits, top_ids, top_log_probs), 0, {0: BAN, 2: BAN}, 2)
 
     assert top_ids.tolist() == [[1, 3]]
     total = np.exp([4, 2, 1]).sum()
@@ -126,7 +160,7 @@ def test_if_too_few_tokens_are_left_banned_ones_follow() -> None:
     logits = np.array([[5, 4, 3]], np.float32)
     top_ids, top_log_probs = top_of(logits, 2)
 
-    steer(Step(logits, top_ids, top_log_probs), 0, {0: BAN, 1: BAN})
+    steer(Step(logits, top_ids, top_log_probs), 0, {0: BAN, 1: BAN}, 2)
 
     assert top_ids.tolist() == [[2, 0]]
     assert top_log_probs[0].tolist() == [pytest.approx(0), pytest.approx(BANNED)]
@@ -145,7 +179,7 @@ def test_a_token_that_cannot_be_written_has_minus_infinity() -> None:
 
     step = Step(logits, np.array([[0]]), np.zeros((1, 1), np.float32))
     assert log_probs_of(step, [(0, 1)]) == [-np.inf]
-    steer(step, 0, {1: 1.5})
+    steer(step, 0, {1: 1.5}, 1)
     assert logits.tolist() == [[0, np.float32(BANNED)]], "as if it was banned"
 
 
@@ -197,7 +231,7 @@ def test_the_token_has_its_part_of_all_probability_beside_its_share_of_the_rest(
     ids, log_probs = top_of(logits, top_k)
     others = ids[[0, 2]].tolist(), log_probs[[0, 2]].tolist()
 
-    steer(Step(logits, ids, log_probs), 1, {}, token, 0.25)
+    steer(Step(logits, ids, log_probs), 1, {}, top_k, token, 0.25)
 
     best = np.argsort(-expected, kind="stable")[:top_k]
     assert ids[1].tolist() == best.tolist()

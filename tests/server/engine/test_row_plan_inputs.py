@@ -69,7 +69,7 @@ def test_a_step_asks_for_no_more_than_its_rows_need() -> None:
         run_step(plan, [sentence])
         found.append(plan.inputs(is_alone=False))
 
-    assert [(inputs.top_k, inputs.with_log_probs) for inputs in found] == [(1, False), (1, True), (8, True)]
+    assert [(inputs.top_k, inputs.with_log_probs) for inputs in found] == [(1, False), (1, True), (5, True)]
 
 
 def test_what_was_fed_is_not_changed_by_the_next_step() -> None:
