@@ -1,9 +1,10 @@
 """Writes the quantities of a translation as its language does: separators, currencies, percents, units and dates.
 
 A network mostly does so by itself, and at times copies what the source has. Here the source says what a number means,
-because each language reads "1,250" in one way; a number of the translation with the same digits is that number. What
-may be no quantity stays as the network wrote it: a decimal number without a currency, unit or magnitude may be a
-version or a chapter. Nothing is converted: miles stay miles.
+because each language reads "1,250" in one way; a number of the translation with the same digits is that number if its
+separators, of either language, allow it: those of thousands may be missing, that of decimals may not. What may be no
+quantity stays as the network wrote it: a decimal number without a currency, unit or magnitude may be a version or a
+chapter. Nothing is converted: miles stay miles.
 """
 
 import re
@@ -58,7 +59,7 @@ class Locale:
 
     def _written(self, found: "re.Match[str]") -> str:
         number = self.numbers.get(_digits(found["number"]))
-        if number is None:
+        if number is None or not self._is_same(found["number"], number):
             return found[0]
         number += found["magnitude"] or ""
         before, unit = found["before"] or "", found["unit"]
@@ -69,6 +70,12 @@ class Locale:
         if not sign:
             return number
         return f"{number} {sign}" if self.language == "de" else f"{sign}{number}"
+
+    def _is_same(self, written: str, number: str) -> bool:
+        """Whether a number, with the digits of one that is written as the language does, may be the same quantity."""
+        decimals = number.partition(_SEPARATORS[self.language][1])[2]
+        ending = rf"(?!\1)[.,]\d{{{len(decimals)}}}" if decimals else ""
+        return re.fullmatch(rf"(?:\d{{1,3}}([.,])\d{{3}}(?:\1\d{{3}})*|\d+){ending}", written) is not None
 
 
 def locale_of(source: str, source_language: str, language: str) -> Locale | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from server.text.alignment import WordWeights
+from server.text.glossary import FoundTerm, Glossary
 from server.text.markup.document import Mark
 from server.text.markup.placing import place_marks
 from server.text.masked import KeptPart, Placement, Restored
@@ -76,6 +77,23 @@ def _is_pair(text: str, opening: Run, closing: Run) -> bool:
     tag = _TAG.fullmatch(text, opening.start, opening.end)
     is_index = tag is not None and tag["name"] in ("sub", "sup")
     return tag is not None and text.startswith("</", closing.start) and (not is_index or inside in ORDINAL_ENDINGS)
+
+
+def find_terms(glossary: Glossary, source: str, marks: Sequence[Mark]) -> tuple[FoundTerm, ...]:
+    """Returns the terms of a sentence, in its own places. A mark ends a word, but the sign of a shortcut does not.
+
+    Args:
+        glossary: has the terms.
+        source: the sentence without pairs.
+        marks: from `without_pairs`; may be empty.
+    """
+    if not marks or marks[0].closing:
+        return tuple(glossary.find(with_blanks(source, marks)))
+    place = marks[0].begin
+    return tuple(
+        replace(each, start=each.start + (each.start >= place), end=each.end + (each.end > place))
+        for each in glossary.find(source)
+    )
 
 
 def with_blanks(source: str, marks: Sequence[Mark]) -> str:

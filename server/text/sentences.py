@@ -203,11 +203,14 @@ def _segment(line: str, language: str, masker: Masker) -> list[str]:
 def _goes_on(line: str, end: int, language: str) -> bool:
     """Whether a sentence that seems to end goes on.
 
-    It does behind an ordinal, as in "im 3. Stock", between an abbreviation and a number, as in "vol. 3", and with a
-    slash or a small letter that touches it, as in "./docs".
+    It does behind an ordinal, as in "im 3. Stock", between an abbreviation and a number, as in "vol. 3", with a slash
+    or a small letter that touches it, as in "./docs", and within an address, as in "HTTP://EXAMPLE.COM". A capital
+    behind "http://a.org." begins a sentence all the same.
     """
-    if not line[end - 1].isspace() and (line[end] == "/" or line[end].islower()):
-        return True
+    if not line[end - 1].isspace():
+        word = line[:end].rsplit(None, 1)[-1]
+        if line[end] == "/" or line[end].islower() or ("://" in word and (word[-1] != "." or not word[-2].islower())):
+            return True
     if language == "en":
         return line[end].isdigit() and _ABBREVIATION.search(line, max(0, end - _LONGEST_ABBREVIATION), end) is not None
     return language == "de" and _ORDINAL.search(line, max(0, end - _LONGEST_ORDINAL), end) is not None

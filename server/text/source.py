@@ -1,5 +1,7 @@
 """A text of a request in sentences, as values that every room below the fronts hands on."""
 
+import itertools
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -8,7 +10,7 @@ from server.errors import InvalidRequest
 from server.text.glossary import FoundTerm, UsedTerm, locate
 from server.text.hiding import hide
 from server.text.markup.sentence_markup import SentenceMarkup
-from server.text.masked import Masked, Restored
+from server.text.masked import Masked, Placement, Restored
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +81,16 @@ class SourceSentence:
             return ()
         return tuple(locate(self.terms, restored.text, [part.text for part in restored.parts]))
 
-    def num_missing(self, restored: Restored) -> int:
-        """Returns how many of its terms a translation lacks."""
-        return sum(used.span is None for used in self.find_terms(restored))
+    def is_better(self, restored: Restored, before: Restored) -> bool:
+        """Whether a translation lacks fewer terms than one before, or is worse in no respect and better in one."""
+        faults, faults_before = self._faults(restored), self._faults(before)
+        is_worse = any(itertools.starmap(operator.gt, zip(faults, faults_before, strict=True)))
+        return faults[0] < faults_before[0] or (faults != faults_before and not is_worse)
+
+    def _faults(self, restored: Restored) -> tuple[int, ...]:
+        num_terms = sum(used.span is None for used in self.find_terms(restored))
+        num_parts = sum(part.placement is not Placement.BY_MODEL for part in restored.parts)
+        return num_terms, num_parts, not restored.is_whole, restored.is_garbled
 
     @property
     def num_tokens(self) -> int:

@@ -22,7 +22,7 @@ from server.text.glossary import Glossary, translate_alone
 from server.text.markup.document import Document, MalformedDocument, Read
 from server.text.markup.marking import split_document
 from server.text.masking import NO_MASKING, Masker
-from server.text.pairs import with_blanks
+from server.text.pairs import find_terms
 from server.text.sentences import Encode, split_text
 from server.text.source import SplitText
 from server.threads import SPLITTER_NICENESS, be_nice
@@ -191,9 +191,9 @@ def _with_terms(split: SplitText, glossary: Glossary, is_over: IsOver) -> SplitT
         _check_time(is_over)
         if sentence.source_ids is not None:
             masked = sentence.masked
-            shown = with_blanks(masked.source, masked.pairs) if masked is not None else sentence.text
-            terms = tuple(glossary.find(shown))
-            written = translate_alone(sentence.text, terms) if shown == sentence.text else None
+            source, pairs = (masked.source, masked.pairs) if masked is not None else (sentence.text, ())
+            terms = find_terms(glossary, source, pairs)
+            written = translate_alone(sentence.text, terms) if source == sentence.text else None
             ids = sentence.source_ids if written is None else None
             sentence = replace(sentence, terms=terms, written=written, source_ids=ids)
         sentences.append(sentence)

@@ -233,7 +233,7 @@ class Job:
         if (last := part.without_terms()) is not None:
             last_result = last.future.result()
             before = restore(last.source, last_result, tokenizer)
-            if part.source.num_missing(restored[0]) >= part.source.num_missing(before[0]):  # it was in vain
+            if not part.source.is_better(restored[0], before[0]):  # it was in vain
                 part, result, restored = last, last_result, before
         sentence = TranslatedSentence.decoded(part.source, result, restored, tokenizer, leg.model.manifest.confidence)
         _observe(leg.model, result, restored[0], sentence)

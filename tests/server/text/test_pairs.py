@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from server.text.alignment import WordWeights
+from server.text.glossary import Glossary
 from server.text.masked import Placement, Restored
 from server.text.masking import Masker
-from server.text.pairs import with_blanks, with_pairs, without_pairs
+from server.text.pairs import find_terms, with_blanks, with_pairs, without_pairs
 from server.text.patterns import find_emphasis, find_parts
 from server.text.runs import Run
+from server.text.term_table import Term
 
 
 def runs_of(text: str) -> list[Run]:
@@ -140,6 +142,26 @@ def test_the_sign_of_a_shortcut_stands_before_a_word() -> None:
 
     assert restored.text == "Speichern &als..."
     assert [(part.text, part.placement) for part in restored.parts] == [("&", Placement.BY_MODEL)]
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("E&xit", ["E&xit"]),
+        ("&Exit", ["Exit"]),
+        ("Open and E&xit file", ["E&xit", "file"]),
+        ("Open &Exit", ["Exit"]),
+        ("_Save _As E&xit", []),  # is no label
+        ("Exit", ["Exit"]),
+        ("Save _As", ["Save _As"]),
+        ("An *Exit* here", ["Exit"]),
+    ],
+)
+def test_the_sign_of_a_shortcut_ends_no_word_of_a_term(text: str, terms: list[str]) -> None:
+    glossary = Glossary([Term(("Exit",), ("Beenden",)), Term(("file", "Save As"), ("Datei",))])
+    bare, marks = without_pairs(text, [Run(*span, is_word=False) for span in find_emphasis(text)])
+
+    assert [text[each.start : each.end] for each in find_terms(glossary, bare, marks)] == terms
 
 
 def test_a_part_of_one_sign_at_the_end_is_no_end_of_a_tag() -> None:

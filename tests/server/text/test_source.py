@@ -1,7 +1,13 @@
 """Split texts of hand-made sentences."""
 
-from server.text.masked import Masked, Part
+import dataclasses
+
+import pytest
+
+from server.text.glossary import Glossary
+from server.text.masked import KeptPart, Masked, Part, Placement, Restored
 from server.text.source import Given, SourceSentence, SplitText
+from server.text.term_table import Term
 
 
 def of(text: str, separator: str = "") -> SourceSentence:
@@ -40,3 +46,27 @@ def test_sentences_within_tags_stand_in_no_text() -> None:
     assert parts.num_shown == 1
     assert parts.join(["Eins."]) == "Eins."
     assert parts.begins(["Eins."]) == [0]
+
+
+LOST = KeptPart("a.txt", Placement.BY_POSITION)
+
+
+@pytest.mark.parametrize(
+    ("restored", "before", "is_better"),
+    [
+        (Restored("Hund"), Restored("Tier"), True),
+        (Restored("Hund", (LOST,), is_whole=False), Restored("Tier"), True),  # terms come first
+        (Restored("Tier"), Restored("Hund", (LOST,), is_whole=False), False),
+        (Restored("Tier"), Restored("Vieh", (LOST,), is_whole=False), True),
+        (Restored("Tier", (LOST,)), Restored("Vieh", (LOST,), is_whole=False), True),
+        (Restored("Tier", (LOST,)), Restored("Vieh", is_whole=False), False),  # better in one, and worse in another
+        (Restored("Tier", is_garbled=True), Restored("Vieh", is_whole=False), False),
+        (Restored("Tier"), Restored("Vieh"), False),
+    ],
+)
+def test_a_translation_is_better_if_it_is_worse_in_no_respect(
+    restored: Restored, before: Restored, is_better: bool
+) -> None:
+    terms = tuple(Glossary([Term(("dog",), ("Hund",))]).find("a dog"))
+
+    assert dataclasses.replace(of("a dog"), terms=terms).is_better(restored, before) is is_better

@@ -173,13 +173,13 @@ async def test_a_number_that_is_missing_is_shown_as_a_part(masking_model: Model,
     assert [(part.text, part.placement) for part in answer.kept] == [("4711", Placement.BY_MODEL)]
 
 
-def with_term(model: Model, options: DecodingOptions | None = None) -> TextAnswer:
+def with_term(model: Model, options: DecodingOptions | None = None, text: str = "A dog runs.") -> TextAnswer:
     """The answer to a sentence with a term that no translation has."""
     glossary = Glossary([Term(("dog",), ("Hund",))])
     options = options or DecodingOptions()
     leg = Leg(model=model, pair=model.manifest.language_pairs[0], options=options, glossary=glossary)
     rules = leg.split_rules
-    split = split_text("A dog runs.", "en", rules.encode, rules.max_tokens, masker=rules.masker)
+    split = split_text(text, "en", rules.encode, rules.max_tokens, masker=rules.masker)
     (sentence,) = split.sentences
     sentence = dataclasses.replace(sentence, terms=tuple(glossary.find(sentence.text)))
     return TextAnswer(SplitText("", (sentence,)), (leg,))
@@ -195,6 +195,20 @@ async def test_a_search_for_terms_that_finds_none_is_in_vain(model: Model, engin
         await job.finish()
 
     assert answers[0].text(0) == "A dog runs."
+    assert len(engine.options) == 2
+
+
+async def test_a_search_that_mends_a_part_is_taken_although_it_lacks_a_term(
+    masking_model: Model, engine: EchoEngine
+) -> None:
+    answers = [with_term(masking_model, text=TEXT)]
+    engine.translates = lost(masking_model, "\ue000")
+
+    with await start_job(answers) as job:
+        await job.finish()
+
+    assert [(part.text, part.placement) for part in answers[0].kept] == [("a.txt", Placement.BY_MODEL)]
+    assert [used.span for used in answers[0].sentences[0].terms] == [None]
     assert len(engine.options) == 2
 
 
