@@ -1,9 +1,10 @@
 """Keeps the documents of all callers, within bounds. They are gone when the server ends."""
 
 import asyncio
+import contextlib
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO
 
@@ -66,6 +67,7 @@ class Documents:
         self._parser = parser or Parser(usable_cores())
         self._jobs: dict[str, Job] = {}
         self._tasks: dict[Job, asyncio.Task[None]] = {}
+        self._arriving: list[str] = []  # the owner of each file in memory whose options are being checked
         self._holding: set[Job] = set()  # whose files may be open, forgotten ones as well
 
     async def start(self, name: str, data: bytes, options: pb.TranslateRequest, caller: Caller) -> Job:
@@ -89,7 +91,8 @@ class Documents:
         probe = pb.TranslateRequest()
         probe.CopyFrom(options)
         probe.contents[:] = [""]
-        await self._backend.translate(probe, caller)  # so that wrong options are refused at once
+        with self._arriving_of(owner):
+            await self._backend.translate(probe, caller)  # so that wrong options are refused at once
         self._make_room(owner, len(data))
         source = tempfile.TemporaryFile()  # noqa: SIM115 # the job closes it
         job = Job(
@@ -145,6 +148,19 @@ class Documents:
             self.forget(job)
         if tasks:
             await asyncio.wait(tasks)
+
+    @contextlib.contextmanager
+    def _arriving_of(self, owner: str) -> Iterator[None]:
+        """Counts a file until the block ends. Raises Overloaded if too many of its owner's have not ended."""
+        running = [job for job in self._jobs.values() if job.owner == owner and not job.ended.is_set()]
+        num_running = len(running) + self._arriving.count(owner)
+        if num_running >= self._limits.of_owner:
+            raise Overloaded(f"{num_running} documents of this caller are under way", "memory", 5.0)
+        self._arriving.append(owner)
+        try:
+            yield
+        finally:
+            self._arriving.remove(owner)
 
     def _end(self, job: Job) -> None:
         self._tasks.pop(job, None)
