@@ -31,12 +31,15 @@ class Limits:
             have so many texts under way.
         in_all: documents. Half, and six busy callers fill it; twice, and each has its texts in memory.
         num_bytes: of all files. It is room in the folder for temporary files, which may be memory.
+        owner_bytes: of the files of one owner, so that slow downloads of one leave room to others. Half, and four
+            long presentations fill it. Twice, and one owner fills all.
         seconds: for which a result is kept. Half, and people come back too late; twice, and texts stay for longer.
     """
 
     of_owner: int = 16
     in_all: int = 100
     num_bytes: int = 256 << 20
+    owner_bytes: int = 128 << 20
     seconds: float = 1800.0
 
 
@@ -173,7 +176,7 @@ class Documents:
     def _make_room(self, owner: str, num_bytes: int) -> None:
         """Forgets results so that a new document has room. If all of them are too few, it forgets none.
 
-        At the limit of an owner, the caller's own results give way, at the limit of all documents results of the owner
+        At the limits of an owner, the caller's own results give way, at the limit of all documents results of the owner
         that has the most, and at that of bytes those of the owner whose files have the most. An owner other than the
         caller must have more documents than the caller has, or more bytes than the caller would have with the new one.
 
@@ -205,10 +208,11 @@ class Documents:
             held[job.owner] += job.num_bytes
         results = [job for job in self._jobs.values() if job in staying and job.ended.is_set() and not job.num_readers]
         found = []
-        while held.total() > self._limits.num_bytes:
-            larger = [job for job in results if job.owner == owner or held[job.owner] > held[owner]]
+        while (is_own := held[owner] > self._limits.owner_bytes) or held.total() > self._limits.num_bytes:
+            larger = [job for job in results if job.owner == owner or (not is_own and held[job.owner] > held[owner])]
             if not larger:
-                raise Overloaded(f"documents hold {self._limits.num_bytes >> 20} MiB", "memory", 5.0)
+                whose, most = ("of this caller ", self._limits.owner_bytes) if is_own else ("", self._limits.num_bytes)
+                raise Overloaded(f"documents {whose}hold {most >> 20} MiB", "memory", 5.0)
             found.append(max(larger, key=lambda job: held[job.owner]))
             results.remove(found[-1])
             held[found[-1].owner] -= found[-1].num_bytes

@@ -259,6 +259,20 @@ async def test_a_result_that_is_read_counts_until_its_reader_ends_even_if_it_is_
     await started(documents, b"A dog runs. " * 2)
 
 
+async def test_downloads_of_one_owner_leave_room_to_others(keeping: Callable[[Limits], Documents]) -> None:
+    documents = keeping(Limits(num_bytes=60, owner_bytes=30))
+    first, second, third = [await ended(documents) for _ in range(3)]
+    with pytest.raises(DocumentNotFound):
+        documents.find_open(first.identity)
+
+    with second.reading(), third.reading():
+        with pytest.raises(Overloaded, match="documents of this caller hold"):
+            await started(documents)
+        others = await documents.start("a.txt", b"A dog runs. " * 2, OPTIONS, OTHER)
+
+    assert [documents.find_open(each.identity) for each in (second, third, others)] == [second, third, others]
+
+
 async def test_a_document_that_failed_holds_no_bytes(keeping: Callable[[Limits], Documents]) -> None:
     documents = keeping(Limits(num_bytes=30))
     failed = await documents.start("a.docx", b"no archive, but long", OPTIONS, CALLER)
