@@ -11,6 +11,7 @@ import queue
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, TypeVar, cast
 
 _T = TypeVar("_T")
@@ -92,6 +93,22 @@ class PatientThread:
         be_nice(self._niceness)
         while True:
             self._work.get()()
+
+
+async def whole(work: Future[_T]) -> _T:
+    """Returns what an executor's work returns. A task that is cancelled meanwhile stays until begun work has ended.
+
+    So the task holds the memory of the work for as long as the work takes it.
+    """
+    ended = asyncio.wrap_future(work)
+    try:
+        await asyncio.wait([ended])
+    except asyncio.CancelledError:
+        if not work.cancel():  # it has begun
+            await asyncio.wait([ended])
+            ended.exception()  # else asyncio says that nobody has looked at it
+        raise
+    return ended.result()
 
 
 def leave_if_busy(exit_code: int) -> None:

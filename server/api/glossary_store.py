@@ -13,7 +13,7 @@ from babelserve.v1 import glossary_store_pb2 as pb
 from server.access.tenants import caller
 from server.errors import InvalidRequest
 from server.models.kept_glossaries import GivenDictionary, KeptGlossaries, KeptGlossary
-from server.threads import LANE_NICENESS, be_nice
+from server.threads import LANE_NICENESS, be_nice, whole
 from server.translation.memory import MemoryBudget
 
 _MAX_DICTIONARIES = 1000  # of a glossary; each has at least one term
@@ -70,8 +70,7 @@ class GlossaryStore:
         kept = self._kept.get(caller.get().name, message.id)
         async with self._turn:
             with self._memory.hold(kept.num_bytes, is_more=True):
-                writing = self._writer.submit(lambda: read(_with_terms(kept)))
-                return await asyncio.wrap_future(writing)
+                return await whole(self._writer.submit(lambda: read(_with_terms(kept))))
 
     async def list(self, _: pb.ListKeptGlossariesRequest, __: float | None = None) -> pb.ListKeptGlossariesResponse:
         """Returns the caller's glossaries without their terms, the oldest first."""

@@ -1,9 +1,10 @@
 """Keeps the documents of all callers, within bounds. They are gone when the server ends."""
 
 import asyncio
+import contextlib
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO
 
@@ -30,12 +31,15 @@ class Limits:
             have so many texts under way.
         in_all: documents. Half, and six busy callers fill it; twice, and each has its texts in memory.
         num_bytes: of all files. It is room in the folder for temporary files, which may be memory.
+        owner_bytes: of the files of one owner, so that slow downloads of one leave room to others. Half, and four
+            long presentations fill it. Twice, and one owner fills all.
         seconds: for which a result is kept. Half, and people come back too late; twice, and texts stay for longer.
     """
 
     of_owner: int = 16
     in_all: int = 100
     num_bytes: int = 256 << 20
+    owner_bytes: int = 128 << 20
     seconds: float = 1800.0
 
 
@@ -66,6 +70,7 @@ class Documents:
         self._parser = parser or Parser(usable_cores())
         self._jobs: dict[str, Job] = {}
         self._tasks: dict[Job, asyncio.Task[None]] = {}
+        self._arriving: list[str] = []  # the owner of each file in memory whose options are being checked
         self._holding: set[Job] = set()  # whose files may be open, forgotten ones as well
 
     async def start(self, name: str, data: bytes, options: pb.TranslateRequest, caller: Caller) -> Job:
@@ -89,7 +94,8 @@ class Documents:
         probe = pb.TranslateRequest()
         probe.CopyFrom(options)
         probe.contents[:] = [""]
-        await self._backend.translate(probe, caller)  # so that wrong options are refused at once
+        with self._arriving_of(owner):
+            await self._backend.translate(probe, caller)  # so that wrong options are refused at once
         self._make_room(owner, len(data))
         source = tempfile.TemporaryFile()  # noqa: SIM115 # the job closes it
         job = Job(
@@ -146,6 +152,19 @@ class Documents:
         if tasks:
             await asyncio.wait(tasks)
 
+    @contextlib.contextmanager
+    def _arriving_of(self, owner: str) -> Iterator[None]:
+        """Counts a file until the block ends. Raises Overloaded if too many of its owner's have not ended."""
+        running = [job for job in self._jobs.values() if job.owner == owner and not job.ended.is_set()]
+        num_running = len(running) + self._arriving.count(owner)
+        if num_running >= self._limits.of_owner:
+            raise Overloaded(f"{num_running} documents of this caller are under way", "memory", 5.0)
+        self._arriving.append(owner)
+        try:
+            yield
+        finally:
+            self._arriving.remove(owner)
+
     def _end(self, job: Job) -> None:
         self._tasks.pop(job, None)
         if job.identity not in self._jobs:
@@ -157,7 +176,7 @@ class Documents:
     def _make_room(self, owner: str, num_bytes: int) -> None:
         """Forgets results so that a new document has room. If all of them are too few, it forgets none.
 
-        At the limit of an owner, the caller's own results give way, at the limit of all documents results of the owner
+        At the limits of an owner, the caller's own results give way, at the limit of all documents results of the owner
         that has the most, and at that of bytes those of the owner whose files have the most. An owner other than the
         caller must have more documents than the caller has, or more bytes than the caller would have with the new one.
 
@@ -189,10 +208,11 @@ class Documents:
             held[job.owner] += job.num_bytes
         results = [job for job in self._jobs.values() if job in staying and job.ended.is_set() and not job.num_readers]
         found = []
-        while held.total() > self._limits.num_bytes:
-            larger = [job for job in results if job.owner == owner or held[job.owner] > held[owner]]
+        while (is_own := held[owner] > self._limits.owner_bytes) or held.total() > self._limits.num_bytes:
+            larger = [job for job in results if job.owner == owner or (not is_own and held[job.owner] > held[owner])]
             if not larger:
-                raise Overloaded(f"documents hold {self._limits.num_bytes >> 20} MiB", "memory", 5.0)
+                whose, most = ("of this caller ", self._limits.owner_bytes) if is_own else ("", self._limits.num_bytes)
+                raise Overloaded(f"documents {whose}hold {most >> 20} MiB", "memory", 5.0)
             found.append(max(larger, key=lambda job: held[job.owner]))
             results.remove(found[-1])
             held[found[-1].owner] -= found[-1].num_bytes

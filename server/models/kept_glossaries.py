@@ -4,7 +4,6 @@ A dictionary, which is the terms of one direction, is compiled once, on a thread
 they name the glossaries of files.
 """
 
-import asyncio
 import functools
 import hashlib
 import time
@@ -18,7 +17,7 @@ from server.bundle.codes import canonical_code
 from server.errors import GlossaryNotFound, InvalidRequest, PreconditionFailed
 from server.text.glossary import NamedGlossary
 from server.text.term_table import Term, TermTable, phrase_fault, words_of
-from server.threads import LANE_NICENESS, be_nice
+from server.threads import LANE_NICENESS, be_nice, whole
 
 MAX_GLOSSARIES = 1000  # of a tenant, as DeepL has it; half, and a script that makes one for each customer stops
 # Memory of terms, by `_need`. Half, and a dictionary of 50,000 terms does not fit. Twice that, and hostile tenants take
@@ -105,10 +104,9 @@ class KeptGlossaries:
         _check_title(title)
         self._find_old(tenant, identity, revision)
         chosen = identity or str(uuid.uuid4())
-        loop = asyncio.get_running_loop()
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "glossary-compiler", functools.partial(be_nice, LANE_NICENESS))
-        compiled = await loop.run_in_executor(self._thread, functools.partial(_compile_all, chosen, given))
+        compiled = await whole(self._thread.submit(_compile_all, chosen, given))
         old = self._find_old(tenant, identity, revision)  # it may have changed meanwhile
         kept = KeptGlossary(
             identity=chosen,

@@ -29,7 +29,7 @@ import itertools
 import logging
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import sentencex  # type: ignore[import-untyped]
 
@@ -168,22 +168,31 @@ def _sentences(line: str, language: str, masker: Masker) -> Iterator[str]:
         return
     start = judged = 0
     while len(line) - start > WINDOW_CHARACTERS:
-        *complete, last = _segment(line[start : start + WINDOW_CHARACTERS], language, masker)
+        found = masker.own_parts.find(line[start : start + 2 * WINDOW_CHARACTERS])
+        parts = [(begin, end) for begin, end in found if end - begin <= WINDOW_CHARACTERS]
+        room = next((begin for begin, end in parts if begin < WINDOW_CHARACTERS < end), WINDOW_CHARACTERS)
+        window, within = line[start : start + room], _within(parts)
+        *complete, last = _segment(window, language, within)
         # The last one may go on behind the window: it is seen again, unless that would mean no progress.
         if sum(map(len, complete)) < WINDOW_CHARACTERS // 4:
-            cut = _last_cut(last)
-            if not cut and not complete and start >= judged:  # a word longer than a window begins here
-                judged = _word_end(line, start)
+            cut = _last_cut(window, len(window) - len(last), within)
+            if not cut and not complete and start >= judged and room == WINDOW_CHARACTERS:
+                judged = _word_end(line, start)  # a word longer than a window begins here
                 if _is_part(line[start:judged], masker):
                     last = line[start:judged]
             if cut or not complete:
                 complete.append(last[:cut] if cut else last)
         yield from complete
         start += sum(map(len, complete))
-    yield from _segment(line[start:], language, masker)
+    yield from _segment(line[start:], language, _within(masker.own_parts.find(line[start:])))
 
 
-def _segment(line: str, language: str, masker: Masker) -> list[str]:
+def _within(parts: Iterable[tuple[int, int]]) -> set[int]:
+    """Returns where a text must not be cut: within the parts that a caller wants kept."""
+    return {place for begin, end in parts for place in range(begin + 1, end)}
+
+
+def _segment(line: str, language: str, within: Collection[int]) -> list[str]:
     """Returns the sentences of a window, none of which ends in a caller's part; one if sentencex fails on it."""
     try:
         lengths = [len(segment) for segment in sentencex.segment(language, _OTHER_SPACE.sub(" ", line))]
@@ -195,9 +204,7 @@ def _segment(line: str, language: str, masker: Masker) -> list[str]:
     if len(lengths) == 1 or sum(lengths) != len(line):
         return [line]
     ends = [end for end in itertools.accumulate(lengths) if end == len(line) or not _goes_on(line, end, language)]
-    for start, stop in masker.own_parts.find(line):
-        ends = [end for end in ends if not start < end < stop]
-    return [line[start:end] for start, end in itertools.pairwise([0, *ends])]
+    return [line[start:end] for start, end in itertools.pairwise([0, *(end for end in ends if end not in within)])]
 
 
 def _goes_on(line: str, end: int, language: str) -> bool:
@@ -216,9 +223,9 @@ def _goes_on(line: str, end: int, language: str) -> bool:
     return language == "de" and _ORDINAL.search(line, max(0, end - _LONGEST_ORDINAL), end) is not None
 
 
-def _last_cut(text: str) -> int:
-    """Where to cut a sentence that goes on: behind its last white space; 0 if it has none."""
-    return max((match.end() for match in _SPACE.finditer(text)), default=0)
+def _last_cut(text: str, begin: int, within: Collection[int]) -> int:
+    """How much to cut off a sentence that begins there and goes on: up to its last white space; 0 if it has none."""
+    return max((match.end() - begin for match in _SPACE.finditer(text, begin) if match.end() not in within), default=0)
 
 
 def _is_part(word: str, masker: Masker) -> bool:
@@ -251,7 +258,7 @@ def _wrap(
     if len(ids) > len(text.encode(errors="surrogatepass")) + 1 + num_added:
         yield SourceSentence(text, separator, None)
     elif len(ids) > max_tokens and len(text) > 1:
-        for piece, gap in _pieces(text, separator, [_middle_cut(text)]):
+        for piece, gap in _pieces(text, separator, [_middle_cut(text, _within(masker.own_parts.find(text)))]):
             yield from _wrap(piece, gap, encode, max_tokens, num_added, masker)
     elif num_added < len(ids) <= max_tokens:
         is_plain = masked.text == text and "..." not in text and not _RESTORED.search(text)
@@ -275,13 +282,20 @@ def _pieces(text: str, separator: str, cuts: Sequence[int]) -> list[tuple[str, s
     return pieces[::-1]
 
 
-def _middle_cut(text: str) -> int:
-    """The best place to cut, 1 to len(text) - 1, between a quarter and three quarters of the text."""
+def _middle_cut(text: str, within: Collection[int]) -> int:
+    """The best place to cut, 1 to len(text) - 1, between a quarter and three quarters of the text.
+
+    It is not within a caller's part, unless this is the whole text. It may be nearer to an end if such a part is long.
+    """
     middle = len(text) // 2
     for pattern in (_CLAUSE_END, _SPACE):
-        cuts = [match.end() for match in pattern.finditer(text, len(text) // 4, 3 * len(text) // 4)]
+        found = pattern.finditer(text, len(text) // 4, 3 * len(text) // 4)
+        cuts = [match.end() for match in found if match.end() not in within]
         if cuts:
             return min(cuts, key=lambda cut: abs(cut - middle))
+    if middle in within:
+        outside = (cut for cut in range(1, len(text)) if cut not in within)
+        return min(outside, key=lambda cut: abs(cut - middle), default=middle)
     for cut in range(middle, min(middle + _MOST_MARKS, len(text))):
         if not unicodedata.category(text[cut]).startswith(("M", "Cf")):
             return cut

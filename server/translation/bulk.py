@@ -41,11 +41,13 @@ class BulkText:
     Attributes:
         identity: the client's name for it.
         num_bytes: of its message.
+        is_paid: whether its tenant has paid for it, because it was accepted before.
     """
 
     identity: int
     content: str
     num_bytes: int
+    is_paid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,7 @@ class Bulk(Generic[Written]):
             if isinstance(error, NotServing):
                 self._stop(error)
             elif isinstance(error, Overloaded):
-                again.append((text, error.retry_after_seconds))
+                again.append((replace(text, is_paid=True), error.retry_after_seconds))
             elif isinstance(error, InvalidRequest) and len(texts) > 1:
                 again.append((text, 0.0))
             else:
@@ -235,7 +237,8 @@ class Bulk(Generic[Written]):
             try:
                 held.enter_context(self._translator.memory.hold(message_need(num_bytes)))
                 contents = [text.content for text in texts]
-                request = replace(self._options, contents=contents, arrived=time.monotonic())
+                paid = all(text.is_paid for text in texts)
+                request = replace(self._options, contents=contents, is_paid=paid, arrived=time.monotonic())
                 running = held.enter_context(contextlib.ExitStack())
                 job = running.enter_context(await self._translator.accept(request))
             except Overloaded as error:

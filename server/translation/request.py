@@ -112,6 +112,8 @@ class TranslationRequest:
         traffic_key: decides which version of the model serves the request; at most 256 characters.
         is_bulk: whether it is one text of a bulk call. It is of the tenant's flow of bulk calls, has no deadline but
             the caller's, and is tried again when it is refused, so that its refusals are not counted as such.
+        is_paid: whether the tenant has paid for it already: it is a text of a bulk call that was accepted before, and
+            that lost its room then.
         arrived: instant of `time.monotonic`.
         deadline: instant of the same clock when the caller stops waiting; infinite for none.
     """
@@ -137,5 +139,6 @@ class TranslationRequest:
     formality: Formality | None = None
     traffic_key: str = ""
     is_bulk: bool = False
+    is_paid: bool = False
     arrived: float
     deadline: float

@@ -212,6 +212,7 @@ class Translator:
         if time.monotonic() >= deadline:
             raise DeadlineExceeded("the time was over before the translation could start")
         held.enter_context(self.memory.hold(need, is_more=True))
+        cost = 0.0 if request.is_paid else cost
         request.tenant.charge(cost)
         try:
             parts = await submit_first(answers, deadline, flow)

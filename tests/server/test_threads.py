@@ -7,10 +7,11 @@ import subprocess
 import sys
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from server.threads import PatientThread, be_nice, tune_interpreter
+from server.threads import PatientThread, be_nice, tune_interpreter, whole
 
 
 def test_a_thread_lowers_its_own_priority_alone() -> None:
@@ -40,6 +41,31 @@ async def test_a_patient_thread_does_one_piece_of_work_after_the_other_and_keeps
     assert kept() is None
     with pytest.raises(ZeroDivisionError):
         await thread.do(lambda: 1 // 0)
+
+
+async def test_a_cancelled_task_stays_until_work_that_has_begun_has_ended() -> None:
+    began, goes_on, unbegun = threading.Event(), threading.Event(), list[int]()
+
+    def work() -> None:
+        began.set()
+        goes_on.wait(30)
+        raise ZeroDivisionError
+
+    with ThreadPoolExecutor(1) as executor:
+        first = asyncio.create_task(whole(executor.submit(work)))
+        second = asyncio.create_task(whole(executor.submit(unbegun.append, 1)))
+        assert await asyncio.to_thread(began.wait, 30)
+        first.cancel()
+        second.cancel()
+        await asyncio.wait([first], timeout=0.05)
+        assert (first.done(), second.done()) == (False, True)
+        goes_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        with pytest.raises(ZeroDivisionError):
+            await whole(executor.submit(lambda: 1 // 0))
+        assert await whole(executor.submit(int)) == 0
+    assert not unbegun
 
 
 def test_the_end_of_the_process_waits_for_no_patient_thread() -> None:

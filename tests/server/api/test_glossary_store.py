@@ -1,5 +1,6 @@
 """Glossaries of callers, in messages."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -110,3 +111,38 @@ async def test_glossaries_are_those_of_the_callers_tenant(store: GlossaryStore) 
     await store.delete(pb.DeleteKeptGlossaryRequest(id=kept.id))
     with pytest.raises(GlossaryNotFound):
         await store.get(pb.GetKeptGlossaryRequest(id=kept.id))
+
+
+@pytest.mark.parametrize("is_put", [True, False])
+async def test_the_memory_of_a_caller_that_leaves_is_held_until_the_work_for_it_has_ended(
+    store: GlossaryStore, memory: MemoryBudget, is_put: bool
+) -> None:
+    began, goes_on = threading.Event(), threading.Event()
+
+    def work(_: object = None) -> None:
+        began.set()
+        goes_on.wait(30)
+
+    def terms() -> Iterator[pb.DictionaryTerm]:
+        work()
+        yield DOGS.terms[0]
+
+    async def put() -> None:
+        given = SimpleNamespace(source_language_code="en", target_language_code="de", terms=terms())
+        message: Any = SimpleNamespace(glossary=SimpleNamespace(id="", title="Dogs", revision=0, dictionaries=[given]))
+        with memory.hold(100):  # as the handler of gRPC does
+            await store.put(message)
+
+    kept = await store.put(pb.PutKeptGlossaryRequest(glossary=pb.KeptGlossary(title="Dogs", dictionaries=[DOGS])))
+    asked = pb.GetKeptGlossaryRequest(id=kept.id)
+    leaving = asyncio.create_task(put()) if is_put else asyncio.create_task(store.read(asked, work))
+    assert await asyncio.to_thread(began.wait, 30)
+    leaving.cancel()
+    await asyncio.wait([leaving], timeout=0.05)
+
+    assert memory.used_bytes > 0
+    goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    assert memory.used_bytes == 0
+    assert list((await store.list(pb.ListKeptGlossariesRequest())).glossaries) == [kept]

@@ -12,6 +12,7 @@ from server.documents.documents import MAX_FILE_BYTES, DocumentNotFound, Documen
 from server.documents.formats import UnknownFormat
 from server.documents.job import DocumentFailed, Job, State
 from server.errors import Code, InvalidRequest, Overloaded
+from server.fronts.backend import Caller
 from server.fronts.in_process import InProcess
 from tests.children import children
 from tests.server.documents.conftest import CALLER, OPTIONS, Translated
@@ -169,6 +170,28 @@ async def test_too_many_are_refused_but_results_of_the_caller_give_way(
     await started(documents)
 
 
+async def test_files_whose_options_are_being_checked_count_as_documents_of_their_owner(
+    keeping: Callable[[Limits], Documents], backend: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents, loaded, probe = keeping(Limits(of_owner=2)), asyncio.Event(), backend.translate
+
+    async def translate(message: pb.TranslateRequest, caller: Caller) -> pb.TranslateResponse:
+        await loaded.wait()
+        return await probe(message, caller)
+
+    monkeypatch.setattr(backend, "translate", translate)
+    waiting = [asyncio.create_task(started(documents)) for _ in range(2)]
+    leaving = asyncio.create_task(documents.start("a.txt", b"A dog.", OPTIONS, OTHER))
+    await until(lambda: len(documents._arriving) == 3)
+    with pytest.raises(Overloaded, match="2 documents of this caller are under way"):
+        await asyncio.wait_for(started(documents), 5)
+
+    leaving.cancel()
+    loaded.set()
+    await asyncio.gather(*waiting)
+    assert not documents._arriving
+
+
 async def test_results_of_the_owner_that_has_most_give_way_to_documents_of_others(
     keeping: Callable[[Limits], Documents], engine: EchoEngine
 ) -> None:
@@ -234,6 +257,20 @@ async def test_a_result_that_is_read_counts_until_its_reader_ends_even_if_it_is_
 
     assert file.closed
     await started(documents, b"A dog runs. " * 2)
+
+
+async def test_downloads_of_one_owner_leave_room_to_others(keeping: Callable[[Limits], Documents]) -> None:
+    documents = keeping(Limits(num_bytes=60, owner_bytes=30))
+    first, second, third = [await ended(documents) for _ in range(3)]
+    with pytest.raises(DocumentNotFound):
+        documents.find_open(first.identity)
+
+    with second.reading(), third.reading():
+        with pytest.raises(Overloaded, match="documents of this caller hold"):
+            await started(documents)
+        others = await documents.start("a.txt", b"A dog runs. " * 2, OPTIONS, OTHER)
+
+    assert [documents.find_open(each.identity) for each in (second, third, others)] == [second, third, others]
 
 
 async def test_a_document_that_failed_holds_no_bytes(keeping: Callable[[Limits], Documents]) -> None:

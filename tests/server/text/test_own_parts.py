@@ -96,3 +96,41 @@ def test_no_sentence_ends_in_one() -> None:
     sentences = [sentence.text for sentence in split.sentences]
     assert sentences == ["Buy it.", "Ask Yahoo! Inc.", "He said <<Go. Now. Please>> again.", "Yes."]
     assert split.join(sentences) == text
+
+
+@pytest.mark.parametrize("ahead", ["word ", "字", "x"])
+@pytest.mark.parametrize("num_ahead", [*range(1000, 1026, 3), 2040])
+def test_no_window_of_a_long_line_ends_in_one(ahead: str, num_ahead: int) -> None:
+    part = "{{the name, of it. And more}}"
+    text = (ahead * num_ahead)[:num_ahead] + part + " and so on" * 50
+
+    split = split_text(text, "en", lambda _: (1, 2), 50, masker=Masker(own_parts=OwnParts([("{{", "}}")])))
+
+    sentences = [sentence.text for sentence in split.sentences]
+    assert sum(part in sentence for sentence in sentences) == 1
+    assert split.join(sentences) == text
+
+
+@pytest.mark.parametrize("part", ["{{a name, of it}}", f"{{{{{'a, ' * 40}}}}}"])
+@pytest.mark.parametrize("num_ahead", range(0, 120, 7))
+@pytest.mark.parametrize("plain", ["字", "字, "])
+def test_no_long_sentence_is_cut_in_one(part: str, num_ahead: int, plain: str) -> None:
+    text = (plain * 120)[:num_ahead] + part + (plain * 120)[: 120 - num_ahead] + "."
+    masker = Masker(own_parts=OwnParts([("{{", "}}")]))
+
+    split = split_text(text, "en", lambda sentence: tuple(sentence.encode()), 130, masker=masker)
+
+    sentences = [sentence.text for sentence in split.sentences]
+    assert len(sentences) > 1
+    assert sum(part in sentence for sentence in sentences) == 1
+    assert split.join(sentences) == text
+
+
+@pytest.mark.parametrize("num_characters", [1500, 5000])
+def test_one_longer_than_a_window_is_cut(num_characters: int) -> None:
+    text = "See {{" + "a " * num_characters + "}} now."
+
+    split = split_text(text, "en", lambda _: (1, 2), 50, masker=Masker(own_parts=OwnParts([("{{", "}}")])))
+
+    assert len(split.sentences) > 1
+    assert split.join([sentence.text for sentence in split.sentences]) == text

@@ -13,6 +13,7 @@ from server.access.tenants import Tenant
 from server.access.token_bucket import TokenBucket
 from server.errors import DeadlineExceeded, EngineFailed, InvalidRequest, NotServing, Overloaded, TranslationError
 from server.models.model import Model
+from server.telemetry.metrics import Metrics
 from server.translation.bulk import Bulk, BulkAnswer, BulkText
 from server.translation.job import Job
 from server.translation.running_calls import RunningCalls
@@ -265,6 +266,22 @@ async def test_a_text_that_found_no_room_while_it_ran_is_tried_again(
 
     assert await answers(bulk_of(translator), "One dog.", "Two dogs.") == {0: "One dog.", 1: "Two dogs."}
     assert translator.memory.used_bytes == 0
+
+
+async def test_a_text_that_is_tried_again_is_paid_once(
+    translator: Translator, engine: EchoEngine, metrics: Metrics
+) -> None:
+    errors: list[TranslationError] = [Overloaded("no memory", "memory", NOW)] * 2
+    engine.fails = lambda _: errors.pop() if errors else None
+    spent = []
+    for name in ("unlucky", "lucky"):
+        bucket = TokenBucket(rate=1.0, burst=1000.0, clock=lambda: 0.0)
+        await answers(bulk_of(translator, tenant=Tenant(name=name, bucket=bucket)), "One dog.", "Two dogs.", group=2)
+        cost = metrics.registry.get_sample_value("babelserve_tenant_cost_seconds_total", {"tenant": name})
+        spent.append((bucket._level, cost))
+
+    assert not errors
+    assert spent[0] == spent[1]
 
 
 async def test_a_text_fails_alone(translator: Translator, engine: EchoEngine) -> None:

@@ -21,7 +21,7 @@ OF_THE_LANGUAGE = {"forced_prefix"}  # comes of the target language
 OF_THE_TEXT = {"target_prefix"}  # the ids of `target_prefixes`
 OF_THE_ENGINE = OF_THE_TEXT | OF_THE_LANGUAGE | OF_THE_OUTPUT | OF_THE_PAIR | OF_THE_GLOSSARY
 OF_THE_SERVER = {"houses"}  # its own glossaries, which hold in every request
-OF_THE_CALL = {"arrived", "deadline", "tenant", "is_bulk"}  # come with the call, not in its message
+OF_THE_CALL = {"arrived", "deadline", "tenant", "is_bulk", "is_paid"}  # come with the call, not in its message
 
 
 SINGULAR = [field for field in pb.DecodingOptions.DESCRIPTOR.fields if field.name != "suppress"]
