@@ -6,12 +6,11 @@ a list, a table or a poem keeps its form. (Hard-wrapped prose is translated line
 them.) So does the syntax of programs, which is copied as a sentence of its own (`server.text.layout`).
 
 Within a line, sentencex (Wikimedia; MIT, no dependencies, still released) finds the sentences. Weighed against it:
-pysbd 0.3.4, its last release for years. Sentencex was right
-where pysbd split "a.html?x=1" and "Well... I", or kept "Hello!!! How are you??? Fine." whole; it cuts "1." off a list
-item, which does no harm here, and is some hundred times faster. Two faults of it
-(1.0.32) are kept from callers. It is quadratic in typographic quotes, unclosed or closed such as 《 》 (4096
-characters: 160 ms, 1024: 0.4 ms), and holds the interpreter's lock all the while, so it is shown at most
-`WINDOW_CHARACTERS` at a time, which makes the whole linear. And it panics on white space beyond ASCII between an
+pysbd 0.3.4, its last release for years. Sentencex was right where pysbd split "a.html?x=1" and "Well... I", or kept
+"Hello!!! How are you??? Fine." whole; it cuts "1." off a list item, which does no harm here, and is some hundred times
+faster. Two faults of it (1.0.32) are kept from callers. It is quadratic in typographic quotes, unclosed or closed such
+as 《 》 (4096 characters: 160 ms, 1024: 0.4 ms), and holds the interpreter's lock all the while, so it is shown at
+most `WINDOW_CHARACTERS` at a time, which makes the whole linear. And it panics on white space beyond ASCII between an
 initial and a full stop, so every white space is shown to it as a plain one.
 
 A sentence of too many tokens is cut in halves until they fit: at the clause mark nearest to its middle, else at white
@@ -29,7 +28,7 @@ import itertools
 import logging
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import sentencex  # type: ignore[import-untyped]
 
@@ -247,7 +246,7 @@ def _wrap(
         return
     masked = masker.mask(text)
     if masked.num_fit is not None:
-        for piece, gap in _pieces(text, separator, [masked.num_fit]):
+        for piece, gap in _pieces(text, separator, masked.num_fit):
             yield from _wrap(piece, gap, encode, max_tokens, num_added, masker)
         return
     if not masked.has_words:
@@ -258,7 +257,7 @@ def _wrap(
     if len(ids) > len(text.encode(errors="surrogatepass")) + 1 + num_added:
         yield SourceSentence(text, separator, None)
     elif len(ids) > max_tokens and len(text) > 1:
-        for piece, gap in _pieces(text, separator, [_middle_cut(text, _within(masker.own_parts.find(text)))]):
+        for piece, gap in _pieces(text, separator, _middle_cut(text, _within(masker.own_parts.find(text)))):
             yield from _wrap(piece, gap, encode, max_tokens, num_added, masker)
     elif num_added < len(ids) <= max_tokens:
         is_plain = masked.text == text and "..." not in text and not _RESTORED.search(text)
@@ -267,11 +266,10 @@ def _wrap(
         yield SourceSentence(text, separator, None)
 
 
-def _pieces(text: str, separator: str, cuts: Sequence[int]) -> list[tuple[str, str]]:
-    """Returns what stands between cuts, each with the white space that follows it."""
+def _pieces(text: str, separator: str, cut: int) -> list[tuple[str, str]]:
+    """Returns what stands before and behind a cut, each with the white space that follows it."""
     pieces: list[tuple[str, str]] = []
-    for start, end in reversed(list(itertools.pairwise([0, *cuts, len(text)]))):
-        part = text[start:end]
+    for part in (text[cut:], text[:cut]):
         stripped = part.strip()
         begin = part.index(stripped)
         if stripped:
