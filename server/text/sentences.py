@@ -35,6 +35,7 @@ import sentencex  # type: ignore[import-untyped]
 from server.text.layout import Syntax, has_syntax, part_code, part_line, part_messages
 from server.text.masking import NO_MASKING, Masker
 from server.text.repeats import part_repeats
+from server.text.sentence_ends import goes_on
 from server.text.source import SourceSentence, SplitText
 
 logger = logging.getLogger(__name__)
@@ -47,14 +48,6 @@ _CLAUSE_END = re.compile(r"[,;:\u2013\u2014)\]]\s+|[\u3001\uff0c\uff1b\uff1a]\s*
 _LABEL = re.compile(  # in brackets of East Asia, such as 【Test】
     r"\s*+[\u3008\u300a\u300c\u300e\u3010\u3014\u3016\uff3b][^\u3008-\u3017\uff3b\uff3d]{1,60}"
     r"[\u3009\u300b\u300d\u300f\u3011\u3015\u3017\uff3d]\s*"
-)
-_LONGEST_ORDINAL, _LONGEST_ABBREVIATION = 16, 9  # characters
-_ORDINAL = re.compile(
-    r"\b(?:[ai]m|zu[mr]|vom|beim|d(?:er|ie|as|en|em|es)|(?:ihr|sein|[mdk]?ein|unser|euer|jede)\w{0,2})\s\d{1,3}\.\s$",
-    re.IGNORECASE,
-)
-_ABBREVIATION = re.compile(  # that sentencex takes for the end of an English sentence, also before a number
-    r"\b(?:Mon|Tues?|Wed|Thurs?|Fri|Sat|Sun|Figs|Nos|[Vv]ol|[Cc]h|[Cc]hap|Eq|[Aa]pprox|max|Tel|Apt|Rm)\.\s$|^Max\.\s$"
 )
 _SPACE = re.compile(r"\s+")
 # What a network is shown as it is, and may write otherwise, as it may "...".
@@ -173,7 +166,7 @@ def _sentences(line: str, language: str, masker: Masker) -> Iterator[str]:
         window, within = line[start : start + room], _within(parts)
         *complete, last = _segment(window, language, within)
         # The last one may go on behind the window: it is seen again, unless that would mean no progress.
-        if sum(map(len, complete)) < WINDOW_CHARACTERS // 4:
+        if not complete or (room == WINDOW_CHARACTERS and sum(map(len, complete)) < WINDOW_CHARACTERS // 4):
             cut = _last_cut(window, len(window) - len(last), within)
             if not cut and not complete and start >= judged and room == WINDOW_CHARACTERS:
                 judged = _word_end(line, start)  # a word longer than a window begins here
@@ -202,24 +195,8 @@ def _segment(line: str, language: str, within: Collection[int]) -> list[str]:
         return [line]
     if len(lengths) == 1 or sum(lengths) != len(line):
         return [line]
-    ends = [end for end in itertools.accumulate(lengths) if end == len(line) or not _goes_on(line, end, language)]
+    ends = [end for end in itertools.accumulate(lengths) if end == len(line) or not goes_on(line, end, language)]
     return [line[start:end] for start, end in itertools.pairwise([0, *(end for end in ends if end not in within)])]
-
-
-def _goes_on(line: str, end: int, language: str) -> bool:
-    """Whether a sentence that seems to end goes on.
-
-    It does behind an ordinal, as in "im 3. Stock", between an abbreviation and a number, as in "vol. 3", with a slash
-    or a small letter that touches it, as in "./docs", and within an address, as in "HTTP://EXAMPLE.COM". A capital
-    behind "http://a.org." begins a sentence all the same.
-    """
-    if not line[end - 1].isspace():
-        word = line[:end].rsplit(None, 1)[-1]
-        if line[end] == "/" or line[end].islower() or ("://" in word and (word[-1] != "." or not word[-2].islower())):
-            return True
-    if language == "en":
-        return line[end].isdigit() and _ABBREVIATION.search(line, max(0, end - _LONGEST_ABBREVIATION), end) is not None
-    return language == "de" and _ORDINAL.search(line, max(0, end - _LONGEST_ORDINAL), end) is not None
 
 
 def _last_cut(text: str, begin: int, within: Collection[int]) -> int:
@@ -295,6 +272,6 @@ def _middle_cut(text: str, within: Collection[int]) -> int:
         outside = (cut for cut in range(1, len(text)) if cut not in within)
         return min(outside, key=lambda cut: abs(cut - middle), default=middle)
     for cut in range(middle, min(middle + _MOST_MARKS, len(text))):
-        if not unicodedata.category(text[cut]).startswith(("M", "Cf")):
+        if cut not in within and not unicodedata.category(text[cut]).startswith(("M", "Cf")):
             return cut
     return middle

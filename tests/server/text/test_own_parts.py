@@ -111,6 +111,24 @@ def test_no_window_of_a_long_line_ends_in_one(ahead: str, num_ahead: int) -> Non
     assert split.join(sentences) == text
 
 
+def test_a_sentence_that_fits_into_a_window_is_not_cut_before_its_part() -> None:
+    sentence = f"Please keep {{{{{'lorem ipsum ' * 74}}}}} as it is."
+    text = f"{'Word and more words here. ' * 7}{sentence} Then go on.{' And so on.' * 100}"
+
+    split = split_text(text, "en", lambda _: (1, 2), 50, masker=Masker(own_parts=OwnParts([("{{", "}}")])))
+
+    assert sentence in [each.text for each in split.sentences]
+
+
+def test_no_mark_at_the_beginning_of_one_draws_a_cut_into_it() -> None:
+    part = "\u200d" + "-" * 50
+    masker = Masker(own_parts=OwnParts([part]))
+
+    split = split_text("x" * 100 + part + "y" * 49, "en", lambda text: tuple(text.encode()), 110, masker=masker)
+
+    assert sum(part in sentence.text for sentence in split.sentences) == 1
+
+
 @pytest.mark.parametrize("part", ["{{a name, of it}}", f"{{{{{'a, ' * 40}}}}}"])
 @pytest.mark.parametrize("num_ahead", range(0, 120, 7))
 @pytest.mark.parametrize("plain", ["字", "字, "])

@@ -48,6 +48,8 @@ def rejoined(parts: SplitText) -> str:
         ("See http://a.org/b?ID=5. It works.", ["See http://a.org/b?ID=5.", "It works."]),
         ("GEHE ZU HTTP://EXAMPLE.COM.", ["GEHE ZU HTTP://EXAMPLE.COM."]),
         ("See http://a.org.It works.", ["See http://a.org.", "It works."]),
+        ("See (http://a.org/3).Then go!", ["See (http://a.org/3).", "Then go!"]),
+        ("See http://a.org!Then go.", ["See http://a.org!", "Then go."]),
         ("J. R. R. Tolkien wrote it. The U.S. Army came.", ["J. R. R. Tolkien wrote it.", "The U.S. Army came."]),
         ("On Jan. 5 he left at 5 p.m. Then he slept.", ["On Jan. 5 he left at 5 p.m.", "Then he slept."]),
         ("Hello!!! How are you???", ["Hello!!!", "How are you???"]),
@@ -70,6 +72,17 @@ def test_white_space_round_sentences_is_kept_apart_from_them() -> None:
         ("Two.", "\r\n\r\n\t"),
         ("Three.", " \u2003"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("zh", "请看http://a.org。然后我们去吃饭。再见。", ["请看http://a.org。", "然后我们去吃饭。", "再见。"]),
+        ("ja", "詳細はhttps://a.org/です。次に進みます。", ["詳細はhttps://a.org/です。", "次に進みます。"]),
+    ],
+)
+def test_text_beside_an_address_without_a_space_is_no_part_of_it(language: str, text: str, expected: list[str]) -> None:
+    assert [each.text for each in split_text(text, language, encode, 1000).sentences] == expected
 
 
 def test_a_sentence_without_a_letter_is_copied_not_translated() -> None:
