@@ -5,15 +5,15 @@ Networks read "No." as a refusal. So German ones are shown "Nr. 3", or nothing b
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 _ENGLISH = re.compile(r"\bNo\.(?=\s?\d)")
-_ENGLISH_BEHIND = re.compile(r"(?<=[^\W\d_]{3} )No\.\s?(\d++)")
-_SIGNED_OR_BARE = re.compile(rf"{_ENGLISH_BEHIND.pattern}|(?<![\w.,])(\d++)(?:st|nd|rd|th)?+(?!\w|[.,]\d)")
-_NUMBER = re.compile(  # what stands behind a noun has a sign, and what stands before one counts
-    r"(?P<noun>\b[A-ZÄÖÜ]\w*+\s)?(?P<sign>Nr\.\s?)?(?<![\w.,])(?P<number>\d++)"
-    r"(?!\w|[.,]\d)(?P<counting>(?=\s[A-ZÄÖÜ]))?"
+_SIGNED = re.compile(r"\bNo\.\s?(\d++)(?!\w|[.,]\d)")
+_ENGLISH_BEHIND = re.compile(rf"(?<=[^\W\d_]{{3}} ){_SIGNED.pattern}")
+_NUMBER = re.compile(  # what stands behind a noun may have lost its sign, and what stands before one counts
+    r"(?P<noun>\b[A-ZÄÖÜ]\w*+\s)?(?P<sign>(?:(?i:nummer|nr\b\.?:?)|\bNo\.)\s?)?(?<![\w.,])(?P<number>\d++)"
+    r"(?!\w|[.,]\d|\.\s)(?P<counting>(?=\s[A-ZÄÖÜ]))?"
 )
 _GERMAN = re.compile(r"\bNr\.(?=\s?\d)")
 
@@ -33,8 +33,8 @@ def number_sign(text: str, language: str) -> str:
 def restore_number_signs(source: str, translation: str, language: str) -> str:
     """Returns a translation with the signs of its source, as its language writes them.
 
-    Of equal numbers, those get the sign that stand behind a noun and before none, else those of the source's order. If
-    the translation has fewer, the first without a sign are taken to be words there.
+    If several equal numbers may have lost one, those get it that stand behind a noun and before none, and none if that
+    does not tell them apart.
 
     Args:
         source: a sentence, as it was written.
@@ -52,22 +52,14 @@ def restore_number_signs(source: str, translation: str, language: str) -> str:
 
 def _places_of_signs(source: str, translation: str) -> Iterator[int]:
     """Yields where signs are missing in a translation, in no order."""
-    signs: dict[str, list[bool]] = defaultdict(list)  # by the number, whether each place of it lost one
-    for found in _SIGNED_OR_BARE.finditer(source):
-        signs[found[1] or found[2]].append(found[1] is not None)
     places: dict[str, list[re.Match[str]]] = defaultdict(list)
     for found in _NUMBER.finditer(translation):
         places[found["number"]].append(found)
-    for number, own in signs.items():
-        there = places[number]
-        while len(own) > len(there) and False in own:
-            own.remove(False)
-        are_signed = [*own, *[False] * len(there)]
-        ranked = sorted(zip(there, are_signed, strict=False), key=_fits, reverse=True)
-        yield from (found.start("number") for found, _ in ranked[: sum(own)] if not found["sign"])
-
-
-def _fits(place: "tuple[re.Match[str], bool]") -> tuple[bool, bool]:
-    """Ranks a place of a number in a translation; the second value is the sign of the same place in the source."""
-    found, is_signed = place
-    return found["noun"] is not None and found["counting"] is None, is_signed
+    signs = Counter(_SIGNED.findall(source))
+    for number in set(_ENGLISH_BEHIND.findall(source)):
+        bare = [found for found in places[number] if found["sign"] is None]
+        num_missing = signs[number] - (len(places[number]) - len(bare))
+        if len(bare) > num_missing:
+            bare = [found for found in bare if found["noun"] is not None and found["counting"] is None]
+        if len(bare) <= num_missing:
+            yield from (found.start("number") for found in bare)
