@@ -1,10 +1,10 @@
 """Writes the quantities of a translation as its language does: separators, currencies, percents, units and dates.
 
 A network mostly does so by itself, and at times copies what the source has. Here the source says what a number means,
-because each language reads "1,250" in one way; a number of the translation with the same digits is that number if its
-separators, of either language, allow it: those of thousands may be missing, that of decimals may not. What may be no
-quantity stays as the network wrote it: a decimal number without a currency, unit or magnitude may be a version or a
-chapter. Nothing is converted: miles stay miles.
+because each language reads "1,250" in one way; a number of the translation with the same digits is that number if it
+has as many decimals, whatever separators the network has written. What may be no quantity stays as the network wrote
+it: a decimal number without a currency, unit or magnitude may be a version or a chapter. Nothing is converted: miles
+stay miles.
 """
 
 import re
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from server.text.quantities import CURRENCIES, UNITS, Quantity, find_quantities
 
 _SEPARATORS: Mapping[str, tuple[str, str]] = {"en": (",", "."), "de": (".", ",")}  # of thousands, and of decimals
+_GROUP = 3  # digits between separators of thousands
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
@@ -74,8 +75,10 @@ class Locale:
     def _is_same(self, written: str, number: str) -> bool:
         """Whether a number, with the digits of one that is written as the language does, may be the same quantity."""
         decimals = number.partition(_SEPARATORS[self.language][1])[2]
-        ending = rf"(?!\1)[.,]\d{{{len(decimals)}}}" if decimals else ""
-        return re.fullmatch(rf"(?:\d{{1,3}}([.,])\d{{3}}(?:\1\d{{3}})*|\d+){ending}", written) is not None
+        first, *groups = re.split("[.,]", written)
+        if decimals:
+            return bool(groups) and len(groups[-1]) == len(decimals)
+        return not groups or (len(first) <= _GROUP and all(len(group) == _GROUP for group in groups))
 
 
 def locale_of(source: str, source_language: str, language: str) -> Locale | None:
