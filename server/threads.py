@@ -100,14 +100,17 @@ async def whole(work: Future[_T]) -> _T:
 
     So the task holds the memory of the work for as long as the work takes it.
     """
-    ended = asyncio.wrap_future(work)
-    try:
-        await asyncio.wait([ended])
-    except asyncio.CancelledError:
-        if not work.cancel():  # it has begun
+    ended, cancelled = asyncio.wrap_future(work), None
+    while not ended.done():
+        try:
             await asyncio.wait([ended])
-            ended.exception()  # else asyncio says that nobody has looked at it
-        raise
+        except asyncio.CancelledError as error:
+            if work.cancel():  # it has not begun
+                raise
+            cancelled = error
+    if cancelled is not None:
+        ended.exception()  # else asyncio says that nobody has looked at it
+        raise cancelled
     return ended.result()
 
 

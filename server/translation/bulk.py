@@ -190,7 +190,7 @@ class Bulk(Generic[Written]):
             elif isinstance(error, Overloaded):
                 again.append((replace(text, is_paid=True), error.retry_after_seconds))
             elif isinstance(error, InvalidRequest) and len(texts) > 1:
-                again.append((text, 0.0))
+                again.append((replace(text, is_paid=True), 0.0))
             else:
                 done.append((text, index, error or job))
         self._count([job.answers[index] for _, index, outcome in done if outcome is job])

@@ -112,8 +112,7 @@ class TranslationRequest:
         traffic_key: decides which version of the model serves the request; at most 256 characters.
         is_bulk: whether it is one text of a bulk call. It is of the tenant's flow of bulk calls, has no deadline but
             the caller's, and is tried again when it is refused, so that its refusals are not counted as such.
-        is_paid: whether the tenant has paid for it already: it is a text of a bulk call that was accepted before, and
-            that lost its room then.
+        is_paid: whether the tenant has paid for it already: it is a text of a bulk call that is accepted again.
         arrived: instant of `time.monotonic`.
         deadline: instant of the same clock when the caller stops waiting; infinite for none.
     """

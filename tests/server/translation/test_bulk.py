@@ -268,10 +268,11 @@ async def test_a_text_that_found_no_room_while_it_ran_is_tried_again(
     assert translator.memory.used_bytes == 0
 
 
+@pytest.mark.parametrize("error", [Overloaded("no memory", "memory", NOW), InvalidRequest("decoding.ratio", "is 3")])
 async def test_a_text_that_is_tried_again_is_paid_once(
-    translator: Translator, engine: EchoEngine, metrics: Metrics
+    translator: Translator, engine: EchoEngine, metrics: Metrics, error: TranslationError
 ) -> None:
-    errors: list[TranslationError] = [Overloaded("no memory", "memory", NOW)] * 2
+    errors = [error] * 2
     engine.fails = lambda _: errors.pop() if errors else None
     spent = []
     for name in ("unlucky", "lucky"):
