@@ -100,17 +100,17 @@ async def whole(work: Future[_T]) -> _T:
 
     So the task holds the memory of the work for as long as the work takes it.
     """
-    ended, cancelled = asyncio.wrap_future(work), None
+    ended, is_cancelled = asyncio.wrap_future(work), False
     while not ended.done():
         try:
             await asyncio.wait([ended])
-        except asyncio.CancelledError as error:
+        except asyncio.CancelledError:
             if work.cancel():  # it has not begun
                 raise
-            cancelled = error
-    if cancelled is not None:
+            is_cancelled = True
+    if is_cancelled:
         ended.exception()  # else asyncio says that nobody has looked at it
-        raise cancelled
+        raise asyncio.CancelledError
     return ended.result()
 
 

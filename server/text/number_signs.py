@@ -9,10 +9,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 _ENGLISH = re.compile(r"\bNo\.(?=\s?\d)")
+_ENGLISH_BEHIND = re.compile(r"(?<=[^\W\d_]{3} )No\.\s?(\d++)")
 _SIGNED = re.compile(r"\bNo\.\s?(\d++)(?!\w|[.,]\d)")
-_ENGLISH_BEHIND = re.compile(rf"(?<=[^\W\d_]{{3}} ){_SIGNED.pattern}")
 _NUMBER = re.compile(  # what stands behind a noun may have lost its sign, and what stands before one counts
-    r"(?P<noun>\b[A-ZÄÖÜ]\w*+\s)?(?P<sign>(?:(?i:nummer|nr\b\.?:?)|\bNo\.)\s?)?(?<![\w.,])(?P<number>\d++)"
+    r"(?P<noun>\b[A-ZÄÖÜ]\w*+(?<![Nn]ummer)(?<![Nn]ummern)(?<!Nr)\s)?"
+    r"(?P<sign>(?:(?i:nummern?|nr\b\.?:?)|\bNo\.)\s?)?(?<![\w.,])(?P<number>\d++)"
     r"(?!\w|[.,]\d|\.\s)(?P<counting>(?=\s[A-ZÄÖÜ]))?"
 )
 _GERMAN = re.compile(r"\bNr\.(?=\s?\d)")

@@ -11,6 +11,8 @@ _ABBREVIATION = re.compile(  # that sentencex takes for the end of an English se
     r"\b(?:Mon|Tues?|Wed|Thurs?|Fri|Sat|Sun|Figs|Nos|[Vv]ol|[Cc]h|[Cc]hap|Eq|[Aa]pprox|max|Tel|Apt|Rm)\.\s$|^Max\.\s$"
 )
 
+_QUERY = re.compile(r"[!-<>-~]+=")  # of an address: a name and its value
+
 
 def goes_on(line: str, end: int, language: str) -> bool:
     """Whether a sentence that seems to end goes on.
@@ -33,6 +35,9 @@ def goes_on(line: str, end: int, language: str) -> bool:
 def _is_in_address(line: str, end: int) -> bool:
     """Whether a query begins at a place of an address, or an address in capitals goes on there."""
     address = line[:end].rsplit(None, 1)[-1].partition("://")[2]
-    if not (address.isascii() and line[end].isascii() and line[end].isalnum()):
+    if not address.isascii():
         return False
-    return address[-1:] == "?" or (address[-1:] == "." and address[-2:-1].isupper())
+    if address.endswith("?"):
+        return _QUERY.match(line, end) is not None
+    before = address[-2:-1]
+    return address.endswith(".") and before.isalnum() and not before.islower() and line[end : end + 2].isupper()

@@ -9,6 +9,7 @@ from server.text.number_signs import number_sign, restore_number_signs
     ("text", "language", "expected"),
     [
         ("No. 3 and No. 4 of No. Five", "de", "Nr. 3 and 4 of No. Five"),
+        ("House No. 12a", "de", "House 12a"),
         ("See No. 3", "fr", "See No. 3"),
         ("No. I am 3.", "de-AT", "No. I am 3."),
     ],
@@ -44,6 +45,9 @@ def test_the_sign_of_a_number_is_no_refusal(text: str, language: str, expected: 
         ("The house No. 7", "Das Haus Nummer 7", "de", None),
         ("The house No. 7", "Das Haus Nr 7", "de", None),
         ("The house No. 7", "Hausnr. 7", "de", None),
+        ("The house No. 7", "Die Hausnummer 7", "de", None),
+        ("The house No. 7", "Nummer 7 ist das Haus", "de", None),
+        ("The house No. 7", "Nr 7", "de", None),
         ("Model No. 3.5 has 3 doors.", "Modell 3,5 hat 3 Türen.", "de", None),
         ("House No. 12a has 12 rooms.", "Haus 12a hat 12 Zimmer.", "de", None),
         ("House No. 7", "Huis 7", "nl", "Huis 7"),

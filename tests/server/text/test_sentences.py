@@ -44,7 +44,7 @@ def rejoined(parts: SplitText) -> str:
         ('He said "Stop. Now." Then he left.', ['He said "Stop. Now."', "Then he left."]),
         ("Well... I don't know. Really?", ["Well... I don't know.", "Really?"]),
         ("See https://a.org/b.html?x=1.2. It works.", ["See https://a.org/b.html?x=1.2.", "It works."]),
-        ("See HTTP://A.ORG/B.C?D. IT works.", ["See HTTP://A.ORG/B.C?D.", "IT works."]),
+        ("See HTTP://A.ORG/B.PDF?D=E. IT works.", ["See HTTP://A.ORG/B.PDF?D=E.", "IT works."]),
         ("See http://a.org/b?ID=5. It works.", ["See http://a.org/b?ID=5.", "It works."]),
         ("GEHE ZU HTTP://EXAMPLE.COM.", ["GEHE ZU HTTP://EXAMPLE.COM."]),
         ("See http://a.org.It works.", ["See http://a.org.", "It works."]),
