@@ -46,9 +46,8 @@ def changed_around(parts: Sequence[str], text: str, change: Callable[[str], str]
         text: a translation with its parts.
         change: leaves a rare letter where it is, which stands in each part's place.
     """
-    changed = change(text)
-    if changed == text or not parts:
-        return changed
+    if not parts:
+        return change(text)
     either = "|".join(map(re.escape, sorted([*parts, _RARE_LETTER], key=len, reverse=True)))
     pattern = re.compile(f"(?!{_IN_WORD})(?:{either})(?!{_IN_WORD})")
     found = iter(pattern.findall(text))
