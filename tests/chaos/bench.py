@@ -92,9 +92,11 @@ class Bench:
         """Offers what the server does with ease."""
         return self.at(CALM, seconds, timeout)
 
-    def at(self, share: float, seconds: float, timeout: float | None, *, is_http: bool | None = None) -> Outcomes:
+    def at(
+        self, share: float, seconds: float, timeout: float | None, *, is_http: bool | None = None, seed: int = 1
+    ) -> Outcomes:
         """Offers a part of saturation; `is_http` says over what, if not as the plan does."""
-        command = self._open(share, seconds, timeout, with_retries=False)
+        command = replace(self._open(share, seconds, timeout, with_retries=False), seed=seed)
         if is_http is not None:
             command = replace(command, is_http=is_http, address=self._http_address if is_http else self.server.address)
         return self.callers.run(command)
