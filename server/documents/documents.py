@@ -185,10 +185,8 @@ class Documents:
         """
         own = [job for job in self._jobs.values() if job.owner == owner]
         leaving = []
-        if len(own) >= self._limits.of_owner:
+        if len(own) >= self._limits.of_owner:  # which are not all under way: see `_arriving_of`
             leaving = [job for job in own if job.ended.is_set()][:1]
-            if not leaving:
-                raise Overloaded(f"{len(own)} documents of this caller are under way", "memory", 5.0)
         elif len(self._jobs) >= self._limits.in_all:
             held = Counter(job.owner for job in self._jobs.values())
             results = [job for job in self._jobs.values() if job.ended.is_set()]
