@@ -1,7 +1,5 @@
 """A text of a request in sentences, as values that every room below the fronts hands on."""
 
-import itertools
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -84,7 +82,7 @@ class SourceSentence:
     def is_better(self, restored: Restored, before: Restored) -> bool:
         """Whether a translation lacks fewer terms than one before, or is worse in no respect and better in one."""
         faults, faults_before = self._faults(restored), self._faults(before)
-        is_worse = any(itertools.starmap(operator.gt, zip(faults, faults_before, strict=True)))
+        is_worse = any(own > other for own, other in zip(faults, faults_before, strict=True))
         return faults[0] < faults_before[0] or (faults != faults_before and not is_worse)
 
     def _faults(self, restored: Restored) -> tuple[int, ...]:
