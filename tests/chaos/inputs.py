@@ -17,12 +17,13 @@ from tests.acceptance.report import Check
 from tests.chaos.case import Case, Options, none
 from tests.chaos.failpoints import Action, Point
 from tests.chaos.load import PATH
-from tests.chaos.observations import is_serving, processor_seconds
+from tests.chaos.observations import is_serving, resources
 from tests.chaos.servers import Spec, broken_server
 
 _TIMEOUT_SECONDS = 30.0
 _MOST_GROWTH = 2.5  # of time, when a text is twice as long
-_SIZES = (4_000, 8_000, 16_000)
+_SIZES = (8_000, 16_000, 32_000)
+_LEAST_SECONDS = 0.05  # that are compared: five ticks of the system's clock
 _SECRET = "4711081517342"
 _REAL = Spec(step_seconds=None)
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -80,7 +81,7 @@ def odd_texts(options: Options) -> Iterator[Check]:
         for name, unit in list(ODD_TEXTS.items())[: options.count(len(ODD_TEXTS), 0)]:
             texts = [unit * (size // len(unit)) for size in _SIZES]
             seconds = [min(_seconds(server.process.process.pid, channel, text) for _ in range(2)) for text in texts]
-            growth = max(after / max(before, 0.02) for before, after in itertools.pairwise(seconds))
+            growth = max(after / max(before, _LEAST_SECONDS) for before, after in itertools.pairwise(seconds))
             worst, worst_name = max((worst, worst_name), (growth, name))
     yield none(f"{2 * len(ODD_TEXTS)} texts", faults, "a defined result each")
     if not options.is_quick:
@@ -102,10 +103,10 @@ def _translated_faults(channel: grpc.Channel, text: str) -> list[str]:
 
 def _seconds(pid: int, channel: grpc.Channel, text: str) -> float:
     """Returns what a server takes of processors for a text. By the clock, splitters rest once a text takes long."""
-    before = processor_seconds(pid)
+    before = resources(pid).cpu_seconds
     with contextlib.suppress(grpc.RpcError):  # a refusal takes its time too
         _translate(channel, text)
-    return processor_seconds(pid) - before
+    return resources(pid).cpu_seconds - before
 
 
 def _translate(channel: grpc.Channel, text: str) -> TranslateResponse:

@@ -150,12 +150,6 @@ def _left_behind(server: ServerProcess, before: Resources) -> list[str]:
     return faults + [f"{is_} {what}, {was} before" for what, is_, was, spare in counts if is_ > was + spare]
 
 
-def processor_seconds(pid: int) -> float:
-    """Returns what the live threads of a process have taken of processors."""
-    taken = [int(each.read_text().split()[0]) for each in Path(f"/proc/{pid}/task").glob("*/schedstat")]
-    return sum(taken) / 1e9
-
-
 def resident_mib(pid: int) -> float:
     """Returns a process's resident memory, 0 if it has ended."""
     try:
