@@ -128,7 +128,7 @@ def test_a_beam_that_is_steered_chooses_as_if_it_saw_all_tokens(beam_size: int) 
         rows = [0]
         while rows:
             logits = chance.normal(0, 1, (len(own.last_ids), VOCABULARY)).astype(np.float32)
-            logits[:, :12] += 4  # so that the best are those that have been written
+            logits[:, :12] += 4  # the search writes these, and then the penalty takes them from the best
             found = [advance_steered(search, logits.copy()) for search in (own, others)]
             rows = found[0]
             assert (found[0], own.last_ids) == (found[1], others.last_ids)
