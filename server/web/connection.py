@@ -179,6 +179,7 @@ class Connection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
+        cycle.transport = _JoiningTransport(cycle, self.loop)
         cycle.keep_alive = cycle.keep_alive and self.is_serving()  # else the caller's next request goes elsewhere
         super()._start_asgi_task(cycle, app)
 
@@ -193,6 +194,47 @@ class Connection(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+class _JoiningTransport(asyncio.Transport):
+    """Writes the head of an answer together with its body, if that follows before the event loop turns to others.
+
+    uvicorn writes them apart. If the process is killed in between, a balancer in front has a head already, and cannot
+    send the request elsewhere any more.
+    """
+
+    def __init__(self, cycle: RequestResponseCycle, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._cycle = cycle
+        self._transport = cycle.transport
+        self._loop = loop
+        self._has_head = False
+        self._held = b""
+
+    def write(self, data: Any) -> None:
+        """See `asyncio.WriteTransport`."""
+        is_head = self._cycle.response_started and not self._has_head
+        self._has_head = self._cycle.response_started
+        if is_head and self._cycle.scope["method"] != "HEAD":  # nothing follows the head of such an answer
+            self._held = data
+            self._loop.call_soon(self._flush)
+        else:
+            self._transport.write(self._held + data)
+            self._held = b""
+
+    def close(self) -> None:
+        """See `asyncio.BaseTransport`."""
+        self._flush()
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """See `asyncio.BaseTransport`."""
+        return self._transport.is_closing()
+
+    def _flush(self) -> None:
+        if self._held:
+            self._transport.write(self._held)
+            self._held = b""
 
 
 def _names(transport: asyncio.Transport) -> PeerNames | None:

@@ -4,9 +4,11 @@ import asyncio
 import socket
 
 import pytest
+from starlette.types import Receive, Scope, Send
 
 from server.telemetry.metrics import Metrics
 from server.web import connection
+from server.web.serving import HttpServer
 from tests.server.echo_engine import EchoEngine
 from tests.server.web.client import head, is_cut, read_answer
 from tests.server.web.conftest import Connect, OpenSite, Site
@@ -80,6 +82,50 @@ async def test_requests_in_a_row_without_waiting_are_answered_in_their_order(
     answers = [await read_answer(reader) for _ in range(100)]
 
     assert [answer.headers["x-request-id"] for answer in answers] == [str(index) for index in range(100)]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_head_and_body_are_written_at_once(
+    site: Site, connect: Connect, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    reader, writer = await connect(site.port)
+    writer.write(head("GET", "/healthz", {}))
+    await read_answer(reader)
+    (served,) = site.server._server.server_state.connections
+    write, written = served.transport.write, list[bytes]()
+
+    def noting(data: bytes) -> None:
+        written.append(data)
+        write(data)
+
+    monkeypatch.setattr(served.transport, "write", noting)
+
+    for _ in range(2):
+        writer.write(head(method, "/healthz", {}))
+        await reader.readuntil(b"\r\n\r\n")
+
+    body = b'{"status":"ok"}' if method == "GET" else b""
+    assert [data.partition(b"\r\n\r\n")[2] for data in written] == [body] * 2
+
+
+async def test_a_head_does_not_wait_for_a_body_that_comes_later(connect: Connect) -> None:
+    has_head = asyncio.Event()
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"3")]})
+        await has_head.wait()
+        await send({"type": "http.response.body", "body": b"abc"})
+
+    server = HttpServer(answer, "127.0.0.1", 0, max_connections=1)
+    await server.start()
+    try:
+        reader, writer = await connect(server.port)
+        writer.write(head("GET", "/", {}))
+        await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5.0)
+        has_head.set()
+        assert await reader.readexactly(3) == b"abc"
+    finally:
+        await server.stop()
 
 
 BODY = b'{"contents":["A dog runs."],"targetLanguageCode":"de"}'
