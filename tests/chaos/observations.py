@@ -111,13 +111,12 @@ def resources(pid: int) -> Resources:
     """Reads /proc."""
     process = Path(f"/proc/{pid}")
     fields = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
-    stat = (process / "stat").read_text().rpartition(")")[2].split()
     return Resources(
         num_threads=int(fields["Threads"]),
         num_files=len(list((process / "fd").iterdir())),
         num_children=len(children(pid)),
         resident_bytes=int(fields["VmRSS"].split()[0]) << 10,
-        cpu_seconds=(int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK"),
+        cpu_seconds=time.clock_gettime(~pid << 3 | 2),  # its processor clock, as `man clock_getcpuclockid` says
     )
 
 
