@@ -2,12 +2,13 @@
 
 uvicorn waits for ever for the head of a request, and takes a head of any length, chunks of a byte each, and any number
 of requests ahead of their turn. It takes heads that a balancer in front may read otherwise, and fields behind a body as
-if they stood before it.
+if they stood before it. It also writes the head of an answer apart from its body.
 """
 
 import asyncio
 import re
 import socket
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -197,24 +198,24 @@ class Connection(HttpToolsProtocol):
 
 
 class _JoiningTransport(asyncio.Transport):
-    """Writes the head of an answer together with its body, if that follows before the event loop turns to others.
+    """Writes the head of an answer together with its body, if that follows before the event loop runs anything else.
 
-    uvicorn writes them apart. If the process is killed in between, a balancer in front has a head already, and cannot
+    uvicorn writes them apart. If the process is killed in between, a balancer in front already has the head, and cannot
     send the request elsewhere any more.
     """
 
     def __init__(self, cycle: RequestResponseCycle, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
-        self._cycle = cycle
+        self._cycle = weakref.proxy(cycle)  # else only the garbage collector would free the request
         self._transport = cycle.transport
         self._loop = loop
-        self._has_head = False
+        self._is_past_head = False
         self._held = b""
 
     def write(self, data: Any) -> None:
         """See `asyncio.WriteTransport`."""
-        is_head = self._cycle.response_started and not self._has_head
-        self._has_head = self._cycle.response_started
+        is_head = self._cycle.response_started and not self._is_past_head
+        self._is_past_head = self._cycle.response_started
         if is_head and self._cycle.scope["method"] != "HEAD":  # nothing follows the head of such an answer
             self._held = data
             self._loop.call_soon(self._flush)
@@ -223,8 +224,8 @@ class _JoiningTransport(asyncio.Transport):
             self._held = b""
 
     def close(self) -> None:
-        """See `asyncio.BaseTransport`."""
-        self._flush()
+        """See `asyncio.BaseTransport`. A head whose body has failed is not written."""
+        self._held = b""
         self._transport.close()
 
     def is_closing(self) -> bool:
@@ -232,7 +233,7 @@ class _JoiningTransport(asyncio.Transport):
         return self._transport.is_closing()
 
     def _flush(self) -> None:
-        if self._held:
+        if self._held and not self._transport.is_closing():
             self._transport.write(self._held)
             self._held = b""
 

@@ -23,7 +23,7 @@ from tests.chaos.servers import Spec, broken_server
 _TIMEOUT_SECONDS = 30.0
 _MOST_GROWTH = 2.5  # of time, when a text is twice as long
 _SIZES = (8_000, 16_000, 32_000)
-_LEAST_SECONDS = 0.05  # that are compared: of less, much is what the server does beside
+_LEAST_SECONDS = 0.05  # shorter times count as this: much of them is the server's other work
 _SECRET = "4711081517342"
 _REAL = Spec(step_seconds=None)
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -108,7 +108,7 @@ class Resources:
 
 
 def resources(pid: int) -> Resources:
-    """Reads /proc."""
+    """Reads /proc, and the clock of the processors that the process has used."""
     process = Path(f"/proc/{pid}")
     fields = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
     return Resources(
@@ -116,7 +116,7 @@ def resources(pid: int) -> Resources:
         num_files=len(list((process / "fd").iterdir())),
         num_children=len(children(pid)),
         resident_bytes=int(fields["VmRSS"].split()[0]) << 10,
-        cpu_seconds=time.clock_gettime(~pid << 3 | 2),  # its processor clock, as `man clock_getcpuclockid` says
+        cpu_seconds=time.clock_gettime(~pid << 3 | 2),  # what glibc's clock_getcpuclockid(pid) returns
     )
 
 

@@ -1,10 +1,14 @@
 """What a connection may do before it has sent a request, over real sockets."""
 
 import asyncio
+import gc
 import socket
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
-from starlette.types import Receive, Scope, Send
+import pytest_asyncio
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.telemetry.metrics import Metrics
 from server.web import connection
@@ -12,6 +16,9 @@ from server.web.serving import HttpServer
 from tests.server.echo_engine import EchoEngine
 from tests.server.web.client import head, is_cut, read_answer
 from tests.server.web.conftest import Connect, OpenSite, Site
+
+Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Asking = Callable[..., Awaitable[tuple[HttpServer, Pair]]]
 
 
 async def test_a_head_that_never_ends_is_refused(site: Site, connect: Connect) -> None:
@@ -102,30 +109,99 @@ async def test_head_and_body_are_written_at_once(
 
     for _ in range(2):
         writer.write(head(method, "/healthz", {}))
-        await reader.readuntil(b"\r\n\r\n")
+        await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5.0)
 
     body = b'{"status":"ok"}' if method == "GET" else b""
     assert [data.partition(b"\r\n\r\n")[2] for data in written] == [body] * 2
 
 
-async def test_a_head_does_not_wait_for_a_body_that_comes_later(connect: Connect) -> None:
+@pytest_asyncio.fixture
+async def asking(connect: Connect) -> AsyncIterator[Asking]:
+    """Starts a server of an application; returns it, and a connection to it that has sent a request."""
+    servers: list[HttpServer] = []
+
+    async def ask(app: ASGIApp, method: str = "GET", **headers: str) -> tuple[HttpServer, Pair]:
+        server = HttpServer(app, "127.0.0.1", 0, max_connections=1)
+        servers.append(server)
+        await server.start()
+        reader, writer = await connect(server.port)
+        writer.write(head(method, "/", headers))
+        return server, (reader, writer)
+
+    yield ask
+    for server in servers:
+        await server.stop()
+
+
+START: Message = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"3")]}
+END: Message = {"type": "http.response.body", "body": b"abc"}
+
+
+async def test_a_head_does_not_wait_for_a_body_that_comes_later(asking: Asking) -> None:
     has_head = asyncio.Event()
 
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"3")]})
+    async def answer(_: Scope, __: Receive, send: Send) -> None:
+        await send(START)
         await has_head.wait()
-        await send({"type": "http.response.body", "body": b"abc"})
+        await send(END)
 
-    server = HttpServer(answer, "127.0.0.1", 0, max_connections=1)
-    await server.start()
+    _, (reader, _) = await asking(answer)
+    await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5.0)
+    has_head.set()
+    assert await reader.readexactly(3) == b"abc"
+
+
+async def test_a_body_that_fails_leaves_no_head(asking: Asking) -> None:
+    async def answer(_: Scope, __: Receive, send: Send) -> None:
+        await send(START)
+        raise OSError
+
+    _, (reader, _) = await asking(answer)
+
+    assert await asyncio.wait_for(reader.read(), 5.0) == b""
+
+
+async def test_the_answer_to_head_is_written_before_its_connection_closes(asking: Asking) -> None:
+    async def answer(_: Scope, __: Receive, send: Send) -> None:
+        await send(START)
+        await send(END)
+        (served,) = server._server.server_state.connections
+        served.shutdown()
+
+    server, (reader, _) = await asking(answer, "HEAD")
+
+    assert (await asyncio.wait_for(reader.read(), 5.0)).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_a_body_that_waits_for_leave_gets_it(asking: Asking) -> None:
+    async def answer(_: Scope, receive: Receive, send: Send) -> None:
+        body = (await receive())["body"]
+        await send(START)
+        await send({"type": "http.response.body", "body": body})
+
+    _, (reader, writer) = await asking(answer, "POST", expect="100-continue", **{"content-length": "3"})
+    assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5.0)).startswith(b"HTTP/1.1 100 ")
+    writer.write(b"abc")
+    assert (await read_answer(reader)).body == b"abc"
+
+
+async def test_no_request_waits_for_the_garbage_collector(asking: Asking) -> None:
+    async def answer(_: Scope, __: Receive, send: Send) -> None:
+        await send(START)
+        await send(END)
+
+    server, (reader, writer) = await asking(answer)
+    await read_answer(reader)
+    (served,) = server._server.server_state.connections
+    assert isinstance(served, connection.Connection)
+    first = weakref.ref(served.cycle)
+    gc.disable()
     try:
-        reader, writer = await connect(server.port)
         writer.write(head("GET", "/", {}))
-        await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5.0)
-        has_head.set()
-        assert await reader.readexactly(3) == b"abc"
+        await read_answer(reader)
+        assert first() is None
     finally:
-        await server.stop()
+        gc.enable()
 
 
 BODY = b'{"contents":["A dog runs."],"targetLanguageCode":"de"}'
