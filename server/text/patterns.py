@@ -12,7 +12,7 @@ from server.text.runs import has_words
 from server.text.term_table import BY_CHARACTER
 
 # Letters that may touch a part without being of its word: of scripts without blanks, and of Korean, whose particles do.
-# One that Unicode does not have stands for each, so that \w takes none of them.
+# Each is replaced by a character that Unicode does not assign, so that \w does not match it.
 _TOUCHING = re.compile(f"[{BY_CHARACTER}\u3005-\u3007\uac00-\ud7a3]")
 _LETTER = "\u0378"
 
@@ -24,11 +24,17 @@ _EXTENSIONS = (
 )
 _OUTSIDE, _PUNCTUATION = r"""\s<>"“”„«»|\u3000-\u3004\u3008-\u303f\uff00-\uffef""", r""".,:;!?'’)\]}…"""  # noqa: RUF001  # of an address
 _LETTERS = rf"{_LETTER}++(?:[0-9]++{_LETTER}++)*+"
-# It ends before punctuation, but not before the bracket that closes Mercury_(planet).
-_INSIDE = rf"\([^(){_OUTSIDE}]*+\)|[^({_OUTSIDE}{_PUNCTUATION}{_LETTER}]++|\(|(?<=[/\\=?&#_%.-]){_LETTERS}"
+# It ends before punctuation, but not before the bracket that closes Mercury_(planet). Letters that touch a part belong
+# to it behind a sign, and behind a few digits or capitals if a step of a path ends with them.
+_TITLE = rf"[/=_][0-9A-Z]{{1,4}}+(?={_LETTER}{{3}}){_LETTERS}(?![^\s/?#])"
+_INSIDE = (
+    rf"\([^(){_OUTSIDE}]*+\)|{_TITLE}|[/=_]|[^(/=_{_OUTSIDE}{_PUNCTUATION}{_LETTER}]++|\("
+    rf"|(?<=[/\\=?&#_%.-]){_LETTERS}"
+)
 _ADDRESS = rf"(?:[{_PUNCTUATION}]*+(?:{_INSIDE}))++"
 _WORD = rf"[^{_OUTSIDE}\\/:*?,;]++"
-_FOLDER = rf"{_WORD}(?:(?: {_WORD}){{0,2}}? (?![a-z]){_WORD})?\\"  # of Windows: its name may have blanks
+# Of Windows: its name may have blanks, but words in small letters before these are of the sentence.
+_FOLDER = rf"{_WORD}(?:(?: (?:(?![a-z]){_WORD}|and|und|of)){{0,2}}? (?![a-z]){_WORD})?\\"
 _STEP = r"/[\w+-]++(?:\.[\w+-]++)*+"  # of a path
 _DATE = r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:\d{4}|\d\d)(?![\w.]\w)"
 _GROUPED = r"\d{1,3}(?:\.\d{3})++(?!\.?\d)"  # 1.250.000
@@ -42,7 +48,7 @@ _EMOJI = r"[\u203c\u2049\u2139\u231a-\u23ff\u2600-\u27bf\u2b05-\u2b55\u3030\U000
 _EMOJI_MARK = r"[\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
 # Tags of ERB and EJS that write something: <%= name %>, <%- name %>, but neither <% if a %> nor <%= form do |f| %>.
 OUTPUT = r"<%(?:=[^<>%|]{0,80}+(?<! do )|-\s?(?!(?:begin|break|else|end|ensure|next|rescue)(?![\w.]))[\w.]{1,80}+\s?)%>"
-# Each takes linear time: no two of its repetitions share a character, and it is tried where a word begins.
+# Each takes linear time: its repetitions share no character or are bounded, and it is tried where a word begins.
 _PATTERNS = (
     rf"(?<![\w+.-])(?:[A-Za-z][A-Za-z0-9+.-]{{1,15}}+://|www\.){_ADDRESS}",
     r"(?<![\w.+%-])[\w.+%-]++@[\w-]++(?:\.[\w-]++)++",  # an e-mail address
@@ -51,7 +57,7 @@ _PATTERNS = (
     rf"(?<![\w./~\\-])[\w-]++(?:\.[\w-]++)*?\.(?:{_EXTENSIONS})(?:\.\d++)*+(?![\w-])",
     # Paths:
     rf"""(?<![^\s("'„“=:{_LETTER}])(?:(?:~|\.\.?)(?={_STEP})|(?={_STEP}{_STEP}))(?:{_STEP})++/?""",
-    rf"(?<!\w)[A-Za-z]:\\(?:{_FOLDER})*+{_ADDRESS}",
+    rf"(?<!\w)[A-Za-z]:\\(?:(?:{_FOLDER})++(?:{_ADDRESS})?+|{_ADDRESS})",
     # Markup:
     r"</?[A-Za-z][^<>]{0,200}+>|</?\d{1,3}/?>|\*{2,}+|~~++(?!\s*+\d)",
     r"&(?:#\d{1,7}|[A-Za-z]{2,8});",

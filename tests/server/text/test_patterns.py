@@ -76,6 +76,9 @@ DATA = Path(__file__).parents[2] / "data"
             [r"C:\Program Files (x86)\App\app.exe", r"C:\Users", r"D:\My Files\x"],
         ),
         (r"Move C:\Temp, and D:\a or b\c", [r"C:\Temp", r"D:\a"]),
+        (r"In C:\Windows\ or C:\Temp\. See C:\.", ["C:\\Windows\\", "C:\\Temp\\"]),
+        (r"C:\Temp or run Setup\install.exe", [r"C:\Temp"]),
+        (r"C:\Documents and Settings\All Users\x", [r"C:\Documents and Settings\All Users\x"]),
         ("Hi <%= a.b(c) -%>, <%- n %> of <%=x%>", ["<%= a.b(c) -%>", "<%- n %>", "<%=x%>"]),
         ("请联系support@example.com，谢谢", ["support@example.com"]),
         ("打开report.pdf或/etc/app/x看", ["report.pdf", "/etc/app/x"]),
@@ -84,6 +87,14 @@ DATA = Path(__file__).parents[2] / "data"
         ("https://ja.example.org/wiki/日本語?q=本 はここ", ["https://ja.example.org/wiki/日本語?q=本"]),
         ("共%d个文件，设置max_size的值和$path。", ["%d", "max_size", "$path"]),
         ("見て https://a.org/wiki/佐々木東京2020五 を", ["https://a.org/wiki/佐々木東京2020五"]),
+        (
+            "https://a.org/wiki/2008年夏季奥林匹克 https://a.org/JR東日本?q=1_AI絵画生成",
+            ["https://a.org/wiki/2008年夏季奥林匹克", "https://a.org/JR東日本?q=1_AI絵画生成"],
+        ),
+        (
+            "https://a.org/42를 https://a.org/b了解更多 https://a.org/A1了解更多。",
+            ["https://a.org/42", "https://a.org/b", "https://a.org/A1"],
+        ),
         (
             "#AI绘画 和 #123问题, #general频道发布消息, #React를 <%- rescue %>",
             ["#AI绘画", "#123", "#general", "#React"],
