@@ -15,8 +15,9 @@ _TARGET = (
     r"""\([ \t\n]*+(?:<[^<>\n]*+>|[^\s()<]*+(?:\([^\s()]*+\)[^\s()]*+)*+)"""
     r"""(?:[ \t\n]++(?:"[^"]*+"|'[^']*+'|\([^()]*+\)))?[ \t\n]*+\)"""
 )
-# A tag, but not <T, P> or <T: Clone>, which are types of programs.
-_ATTRIBUTES = r"""(?:\s++|=[^\s<>"'/]*+|[^\s<>"'/=,]++|/(?!>)|"[^"]*+"|'[^']*+')*+"""
+# A tag, but not <T, P> or <T: Clone>, which are types of programs. A value may be an object of JSX: {{color: "red"}}.
+_VALUE = r"""\{[^<>]{0,200}?\}(?=[\s/>])|(?:[^\s<>"'/]|/(?!>))*+"""
+_ATTRIBUTES = rf"""(?:\s++|=(?:{_VALUE})|[^\s<>"'/=,]++|/(?!>)|"[^"]*+"|'[^']*+')*+"""
 _HTML = rf"</?(?P<name>[A-Za-z][\w-]*+)(?!:\s){_ATTRIBUTES}(?P<void>/?)>"
 _LINK_END = re.compile(rf"\](?:(?P<target>{_TARGET})|\[(?P<label>[^\[\]]*+)\])?")
 _TOKEN = re.compile(
@@ -273,13 +274,14 @@ def _find_element_ends(text: str, code_ends: Mapping[int, int], look: Callable[[
     """Returns for each tag that begins an element which is not translated where that, or else the text, ends."""
     ends: dict[int, int] = {}
     begun: defaultdict[str, list[re.Match[str]]] = defaultdict(list)  # tags of elements that are open, by name
-    for match in looking(_code_and_tags(text, code_ends), look) if "translate" in text.lower() else ():
-        if not match["name"]:
-            continue
-        name = match["name"].lower()
-        if not match[0].startswith("</"):
-            begun[name] += [] if match["void"] or name in VOIDS else [match]
-        elif begun[name]:
+    if "translate" not in text.lower():
+        return ends
+    for match in looking(_code_and_tags(text, code_ends), look):
+        name = (match["name"] or "").lower()
+        is_end = match[0].startswith("</")
+        if name and not (is_end or match["void"] or name in VOIDS):
+            begun[name].append(match)
+        elif is_end and begun[name]:
             tag = begun[name].pop()
             if not translates(tag[0], is_translated=True):
                 ends[tag.start()] = match.end()
