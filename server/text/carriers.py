@@ -6,7 +6,7 @@ mean nothing to a reader never leave: U+FFFD, which stands for bytes that are no
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 _STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
 _RARE_LETTER = "\U00010840"  # of Imperial Aramaic; typography is to see a letter beside an apostrophe
@@ -38,17 +38,19 @@ def sure_end(text: str, carriers: Sequence[str]) -> int:
     return len(text) - len(end) + next(begins, len(end))
 
 
-def changed_around(parts: Sequence[str], text: str, change: Callable[[str], str]) -> str:
+def changed_around(parts: Collection[str], source: str, text: str, change: Callable[[str, str], str]) -> str:
     """Returns a changed text, in which some parts of it stay as they are.
 
     Args:
         parts: that stay, wherever they stand in the text, but not as a piece of a word or number.
+        source: of the text; it has parts too.
         text: a translation with its parts.
-        change: leaves a rare letter where it is, which stands in each part's place.
+        change: takes the source and the text with a rare letter in each part's place, and leaves these letters there.
     """
     if not parts:
-        return change(text)
+        return change(source, text)
     either = "|".join(map(re.escape, sorted([*parts, _RARE_LETTER], key=len, reverse=True)))
     pattern = re.compile(f"(?!{_IN_WORD})(?:{either})(?!{_IN_WORD})")
     found = iter(pattern.findall(text))
-    return re.sub(_RARE_LETTER, lambda _: next(found), change(pattern.sub(_RARE_LETTER, text)))
+    changed = change(pattern.sub(_RARE_LETTER, source), pattern.sub(_RARE_LETTER, text))
+    return re.sub(_RARE_LETTER, lambda _: next(found), changed)

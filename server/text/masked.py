@@ -230,12 +230,12 @@ class Masked:
     def _set(self, text: str) -> str:
         """Returns a text with the number signs and the typography of its language; parts that are no numbers stay."""
         numbers = {number.start for number in self.numbers}
-        parts = [self._as_set(part) for part in self.parts if _DIGIT.search(part.text) and part.start not in numbers]
-        return changed_around(parts, text, self._typeset)
+        parts = [part for part in self.parts if _DIGIT.search(part.text) and part.start not in numbers]
+        forms = {form for part in parts for form in (part.text, self._as_set(part))}
+        return changed_around(forms, self.original, text, self._typeset)
 
-    def _typeset(self, text: str) -> str:
-        text = restore_number_signs(self.original, text, self.language)
-        return restore_typography(self.original, text, self.language)
+    def _typeset(self, source: str, text: str) -> str:
+        return restore_typography(source, restore_number_signs(source, text, self.language), self.language)
 
     def _beside(self, part: Part) -> tuple[str, str]:
         """Returns the characters before and behind a part. Where these are marks, the part touches no word."""

@@ -36,12 +36,16 @@ def test_what_may_become_a_code_is_not_sure(text: str, carriers: tuple[str, ...]
 
 @pytest.mark.parametrize("parts", [["a1", "a1a"], ["a1a", "\U00010840", "a1"]])
 def test_a_text_is_changed_around_its_parts(parts: list[str]) -> None:
-    assert (
-        changed_around(parts, "a a1 a1a \U00010840a", lambda text: text.replace("a", "bc")) == "bc a1 a1a \U00010840bc"
-    )
+    changed = changed_around(parts, "", "a a1 a1a \U00010840a", lambda _, text: text.replace("a", "bc"))
+
+    assert changed == "bc a1 a1a \U00010840bc"
+
+
+def test_a_text_is_changed_by_its_source_without_the_parts() -> None:
+    assert changed_around(["a1"], "a a1", "b a1", lambda source, text: f"{text} {source.count('a')}") == "b a1 1"
 
 
 def test_a_part_is_no_piece_of_a_word_but_may_touch_another_script() -> None:
     text = "a1 \u89c1a1\u3002 /a1/ a1a a12"
 
-    assert changed_around(["a1"], text, lambda text: text.replace("a", "b")) == "a1 \u89c1a1\u3002 /a1/ b1b b12"
+    assert changed_around(["a1"], "", text, lambda _, text: text.replace("a", "b")) == "a1 \u89c1a1\u3002 /a1/ b1b b12"
