@@ -192,6 +192,12 @@ def test_an_ordinal_is_written_as_the_target_does() -> None:
     assert masked.restore("Der \ue000 Tag").text == "Der {n}. Tag"
 
 
+def test_the_name_of_a_variable_may_have_the_ending_of_an_ordinal() -> None:
+    (kept,) = MASKER.mask("Delete the $COUNTth item").parts
+
+    assert (kept.text, kept.ending) == ("$COUNT", ".")
+
+
 @pytest.mark.parametrize("part", ["$path", "#weekend", "$first_rd", "#th", "#1st"])
 def test_an_ending_of_ordinals_is_none_within_a_word(part: str) -> None:
     (kept,) = MASKER.mask(f"Set {part} now").parts
