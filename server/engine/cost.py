@@ -125,6 +125,7 @@ class CostModel:
     def demand_of_texts(self, lengths: Sequence[int], options: DecodingOptions) -> Demand:
         """Returns what texts of so many characters ask of an engine, before they are split."""
         tokens = [length * self._tokens_per_character.value for length in lengths]
-        longest = self.steps(math.ceil(min(max(tokens, default=0.0), _LONG_TOKENS)), options)
+        most_tokens = math.ceil(min(max(tokens, default=0.0), _LONG_TOKENS))
+        longest = self.steps(most_tokens, options.of_source(most_tokens))
         work = sum(tokens) * self.steps_per_token * options.num_rows
         return Demand(work, longest, options.num_rows, sum(math.ceil(each / _USUAL_TOKENS) for each in tokens))

@@ -1,5 +1,7 @@
 """Predictions, against what they were told."""
 
+from dataclasses import replace
+
 import pytest
 
 from server.decoding.options import DecodingOptions
@@ -127,6 +129,7 @@ def test_a_text_is_taken_to_be_made_of_sentences_of_usual_length(cost: CostModel
     assert large.work == many.work == pytest.approx(100_000)
     assert [large.steps, many.steps] == pytest.approx([64, 10])
     assert (large.num_sentences, many.num_sentences) == (100_000 / 32, 10_000)
+    assert cost.demand_of_texts([400_000], replace(GREEDY, max_length_ratio=0.5)).steps == 32
 
 
 def test_a_step_that_was_stopped_does_not_make_callers_unwelcome(cost: CostModel) -> None:
