@@ -80,7 +80,9 @@ def _is_pair(text: str, opening: Run, closing: Run) -> bool:
 
 
 def find_terms(glossary: Glossary, source: str, marks: Sequence[Mark]) -> tuple[FoundTerm, ...]:
-    """Returns the terms of a sentence, in its own places. A mark ends a word, but the sign of a shortcut does not.
+    """Returns the terms of a sentence, with their places in it as it was written, signs and marks included.
+
+    A mark ends a word, but the sign of a shortcut does not.
 
     Args:
         glossary: has the terms.
