@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 
 _STRAY = re.compile("[\ufffd\ue000-\uf8ff]")
 _RARE_LETTER = "\U00010840"  # of Imperial Aramaic; typography is to see a letter beside an apostrophe
+_OBJECT = "\ufffc"  # no letter, because a source's words are not looked at beside its parts
 _IN_WORD = "(?<=[0-9A-Za-z])(?=[0-9A-Za-z])"  # not of any script: an address may touch Chinese
 _NOTHING = re.compile(r"\uffff(?!)")  # a search for one character, which hardly a text has, is quick
 
@@ -45,12 +46,12 @@ def changed_around(parts: Collection[str], source: str, text: str, change: Calla
         parts: that stay, wherever they stand in the text, but not as a piece of a word or number.
         source: of the text; it has parts too.
         text: a translation with its parts.
-        change: takes the source and the text with a rare letter in each part's place, and leaves these letters there.
+        change: takes the source without the parts, and the text with a rare letter for each, which it leaves there.
     """
     if not parts:
         return change(source, text)
     either = "|".join(map(re.escape, sorted([*parts, _RARE_LETTER], key=len, reverse=True)))
     pattern = re.compile(f"(?!{_IN_WORD})(?:{either})(?!{_IN_WORD})")
     found = iter(pattern.findall(text))
-    changed = change(pattern.sub(_RARE_LETTER, source), pattern.sub(_RARE_LETTER, text))
+    changed = change(pattern.sub(_OBJECT, source), pattern.sub(_RARE_LETTER, text))
     return re.sub(_RARE_LETTER, lambda _: next(found), changed)

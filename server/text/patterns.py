@@ -25,16 +25,16 @@ _EXTENSIONS = (
 _OUTSIDE, _PUNCTUATION = r"""\s<>"“”„«»|\u3000-\u3004\u3008-\u303f\uff00-\uffef""", r""".,:;!?'’)\]}…"""  # noqa: RUF001  # of an address
 _LETTERS = rf"{_LETTER}++(?:[0-9]++{_LETTER}++)*+"
 # It ends before punctuation, but not before the bracket that closes Mercury_(planet). Letters that touch a part belong
-# to it behind a sign, and behind a few digits or capitals if a step of a path ends with them.
-_TITLE = rf"[/=_][0-9A-Z]{{1,4}}+(?={_LETTER}{{3}}){_LETTERS}(?![^\s/?#])"
+# to it behind a sign. Behind a few digits or capitals they do in a whole step of a path, as in Wikipedia's.
+_TITLE = rf"[0-9A-Z]{{1,4}}+{_LETTERS}"
+_SLASH = rf"(?<=/wiki)/{_TITLE}(?![^\s/?#])|/{_TITLE}(?=[/?#])|/"
 _INSIDE = (
-    rf"\([^(){_OUTSIDE}]*+\)|{_TITLE}|[/=_]|[^(/=_{_OUTSIDE}{_PUNCTUATION}{_LETTER}]++|\("
+    rf"\([^(){_OUTSIDE}]*+\)|{_SLASH}|[^(/{_OUTSIDE}{_PUNCTUATION}{_LETTER}]++|\("
     rf"|(?<=[/\\=?&#_%.-]){_LETTERS}"
 )
 _ADDRESS = rf"(?:[{_PUNCTUATION}]*+(?:{_INSIDE}))++"
 _WORD = rf"[^{_OUTSIDE}\\/:*?,;]++"
-# Of Windows: its name may have blanks, but words in small letters before these are of the sentence.
-_FOLDER = rf"{_WORD}(?:(?: (?:(?![a-z]){_WORD}|and|und|of)){{0,2}}? (?![a-z]){_WORD})?\\"
+_FOLDER = rf"{_WORD}(?:(?: {_WORD}){{0,2}}? (?![a-z]){_WORD})?\\"  # of Windows: its name may have blanks
 _STEP = r"/[\w+-]++(?:\.[\w+-]++)*+"  # of a path
 _DATE = r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.(?:\d{4}|\d\d)(?![\w.]\w)"
 _GROUPED = r"\d{1,3}(?:\.\d{3})++(?!\.?\d)"  # 1.250.000

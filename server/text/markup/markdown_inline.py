@@ -16,7 +16,7 @@ _TARGET = (
     r"""(?:[ \t\n]++(?:"[^"]*+"|'[^']*+'|\([^()]*+\)))?[ \t\n]*+\)"""
 )
 # A tag, but not <T, P> or <T: Clone>, which are types of programs. A value may be an object of JSX: {{color: "red"}}.
-_VALUE = r"""\{[^<>]{0,200}?\}(?=[\s/>])|(?:[^\s<>"'/]|/(?!>))*+"""
+_VALUE = r"""\{{1,2}+[^<>{}]{0,200}+\}{1,2}+(?=[\s/>])|(?:[^\s<>"'/]|/(?!>))*+"""
 _ATTRIBUTES = rf"""(?:\s++|=(?:{_VALUE})|[^\s<>"'/=,]++|/(?!>)|"[^"]*+"|'[^']*+')*+"""
 _HTML = rf"</?(?P<name>[A-Za-z][\w-]*+)(?!:\s){_ATTRIBUTES}(?P<void>/?)>"
 _LINK_END = re.compile(rf"\](?:(?P<target>{_TARGET})|\[(?P<label>[^\[\]]*+)\])?")

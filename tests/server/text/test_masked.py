@@ -81,6 +81,7 @@ def test_a_part_that_touches_a_mark_touches_no_word() -> None:
         ("Open 1st-place.png on the 2nd.", "\ue000 am 2nd öffnen.", "1st-place.png am 2. öffnen."),
         ("Ask 1st@a.org.", "Fragen Sie \ue000.", "Fragen Sie 1st@a.org."),
         ("Page No. 5 is /a/5/b.", "\ue000 ist 5.", "/a/5/b ist Nr. 5."),
+        ("10\u00a0MB in 2 `a1` runs", "In 2: 10 MB in \ue000", "In 2: 10\u00a0MB in `a1`"),
         ("Use `Room No. 3` for 3 days.", "\ue000 3 Tage verwenden.", "`Room No. 3` 3 Tage verwenden."),
     ],
 )

@@ -60,6 +60,7 @@ def read(text: str, labels: frozenset[str] = frozenset()) -> Block:
         ("a [b<T> c <i>d</i>](x) e", "a b c d e", [("[", 4), ("<T>", None), ("<i>", 3), ("</i>", 2), ("](x)", 0)]),
         ("a <b c={{d: 'e', f: 0}}>g</b>", "a g", [("<b c={{d: 'e', f: 0}}>", 1), ("</b>", 0)]),
         ("a <a href=https://b.c/@1.5,2>d</a>", "a d", [("<a href=https://b.c/@1.5,2>", 1), ("</a>", 0)]),
+        ('a <b c={"d {e} f"}>g</b>', "a g", [('<b c={"d {e} f"}>', 1), ("</b>", 0)]),
         ("a <K extends A, V = {}> b", "a <K extends A, V = {}> b", []),
         ("a <b c=1,2 @d='e, f' g/>h", "a h", [("<b c=1,2 @d='e, f' g/>", None)]),
     ],
