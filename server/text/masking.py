@@ -175,9 +175,8 @@ class Masker:
         """Returns a part of a sentence that begins and ends there."""
         left, right = text[run.start - 1 : run.start], text[run.end : run.end + 1]
         part = text[run.start : run.end]
-        may_end = part[:1] in "{[<$%#" and (
-            not part[-3:-2].isidentifier() or (part[0] == "$" and part[:-2].isupper())
-        )  # as $path
+        is_name = part[-3:-2].isidentifier() and not (part[0] == "$" and part[:-2].isupper())  # $path, but not $COUNTth
+        may_end = part[:1] in "{[<$%#" and not is_name
         has_ending = may_end and _ORDINAL_ENDING.search(part, max(0, len(part) - 2)) is not None
         return Part(
             text=part[:-2] if has_ending else part,
