@@ -11,7 +11,6 @@ import os
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 from urllib.parse import urlencode
 
 import grpc
@@ -20,6 +19,7 @@ from tabulate import tabulate
 from babelserve.v1 import translation_pb2 as pb
 from babelserve.v1.translation_pb2_grpc import TranslationServiceStub
 from tests.acceptance.server_process import free_ports, running_server
+from tests.chaos.observations import resources
 
 TEXT = "A dog runs."
 ROUNDS, CALLS = 10, 200
@@ -53,12 +53,12 @@ def main() -> None:
         cpu: dict[str, list[float]] = {name: [] for name in fronts}
         for _ in range(ROUNDS):
             for name, call in fronts.items():
-                before = _cpu_seconds(server.process.pid)
+                before = resources(server.process.pid).cpu_seconds
                 for _ in range(CALLS):
                     started = time.perf_counter()
                     call()
                     seconds[name].append(time.perf_counter() - started)
-                cpu[name].append((_cpu_seconds(server.process.pid) - before) / CALLS)
+                cpu[name].append((resources(server.process.pid).cpu_seconds - before) / CALLS)
     rows = [(name, 1e3 * statistics.median(cpu[name]), 1e3 * statistics.median(seconds[name])) for name in fronts]
     print(tabulate(rows, headers=["front", "server's processor, ms", "round trip, ms"], floatfmt=".3f"))
 
@@ -68,12 +68,6 @@ def _post(connection: http.client.HTTPConnection, path: str, body: str | None) -
     with connection.getresponse() as answer:
         assert answer.status == 200
         return answer.read()
-
-
-def _cpu_seconds(pid: int) -> float:
-    """Returns the processor time that a process has taken."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":
