@@ -7,7 +7,6 @@ which has the caller's own work in it. The fronts take turns, so that a busy mac
 
 import http.client
 import json
-import os
 import statistics
 import time
 from collections.abc import Callable
