@@ -2,7 +2,8 @@
 
 The step takes one token of each row. The aligner takes all tokens of all rows at once. Its linear maps are those of the
 step, int8 or not. Between them self-attention looks at the tokens before instead of a cache, and SSRUs and retention
-begin with states of zeros. Cross-attention is taken apart into products and a softmax, whose weights are the answer.
+begin with states of zeros. Attention is taken apart into products and a softmax, because the weights of cross-attention
+are the answer, and because ONNX Runtime's kernel, which is made for caches, takes longer for a few short rows.
 The graph has no weights of its own: what it reads lies in the variant's file already.
 
 It ends at the last layer with a head that says something. `export.alignment` finds out which heads these are.
@@ -30,7 +31,9 @@ from server.bundle.graphs import (
 from server.bundle.states import SELF_STATE
 from server.bundle.variant_files import Variant
 
-_LEAST = -1e4  # the score of what pads a source; half precision has it
+# Added to the score of what is not seen, which leaves 1e-28 of its weight. Half of it, and large scores might shine
+# through; twice that, and the softmax makes denormal numbers, with which processors take four times as long.
+_UNSEEN = -64.0
 _SCALES = slice(12, 14)  # of GroupQueryAttention's inputs: of keys and of values in an int8 cache
 _CACHES = slice(3, 5)
 
@@ -129,19 +132,18 @@ class _Aligner:
             graph.input(name, helper.tensor_dtype_to_np_dtype(self._types[name].elem_type), shape)
         self._shape = graph.node("Shape", [ids])  # B, T
         length = graph.node("Gather", [self._shape, graph.constant(1)])  # [1]
-        places = graph.node("Range", [graph.constant(0), length, graph.constant(1)])
-        places = graph.reshape(graph.node("Expand", [places, self._shape]), [-1])
+        order = graph.node("Range", [graph.constant(0), length, graph.constant(1)])
+        places = graph.reshape(graph.node("Expand", [order, self._shape]), [-1])
         graph.node("Cast", [places], "past_lengths", to=TensorProto.INT32)
         graph.reshape(ids, [-1], "input_ids")
-        # Every row has T tokens: what pads a row lies behind its last token, which does not see it.
         self._num_rows = graph.node("Gather", [self._shape, graph.constant(0)])  # [1]
-        total = graph.node("Cast", [length], to=TensorProto.INT32)
-        before = graph.node("Sub", [total, graph.constant([1], np.int32)])
-        self._self_lengths = [graph.node("Expand", [before, self._num_rows]), total]
+        # What pads a row lies behind its last token, which does not see it.
+        self._ages = graph.node("Sub", [graph.reshape(order, [-1, 1]), order])  # [T, T], of a token as another sees it
+        self._self_masks: dict[int, str] = {}  # by window
         source = graph.node("Gather", [graph.node("Shape", ["cross_key.0"]), graph.constant(2)])
         positions = graph.node("Range", [graph.constant(0), source, graph.constant(1)])
         ends = graph.reshape(graph.node("Cast", [lengths], to=TensorProto.INT64), [-1, 1, 1, 1])
-        self._is_source = graph.node("Less", [positions, ends])  # [B, 1, 1, S]
+        self._source_mask = self._mask(graph.node("Less", [positions, ends]))  # [B, 1, 1, S]
 
     def _add(self, node: onnx.NodeProto) -> None:
         """Adds a node of the step, or what stands for it here."""
@@ -155,22 +157,25 @@ class _Aligner:
             self.graph.nodes.append(node)
 
     def _attend_self(self, node: onnx.NodeProto) -> None:
-        graph, width = self.graph, self._num_heads * self._width
-        packed, window = node.input[0], self._window_of(node)
+        graph, packed, window = self.graph, node.input[0], self._window_of(node)
         if window:  # a step has keys and values of one token for itself
             split = self._producers[self._producers[packed].input[0]]
             packed = split.input[0]
-        packed = graph.node("Reshape", [packed, self._rows_of(3 * width)])
-        graph.node_of_many(
-            node.op_type,
-            [packed, "", "", "", "", *self._self_lengths],
-            # The kernel returns a cache, which nobody reads.
-            [node.output[0], f"{node.name}.keys", f"{node.name}.values"],
-            domain=node.domain,
-            num_heads=self._num_heads,
-            kv_num_heads=self._num_heads,
-            **({"local_window_size": window} if window else {}),
-        )
+        if window not in self._self_masks:
+            self._self_masks[window] = self._mask(self._is_seen(window))
+        packed = graph.node("Reshape", [packed, self._rows_of(3, self._num_heads, self._width)])
+        packed = graph.node("Transpose", [packed], perm=[2, 0, 3, 1, 4])  # [3, B, H, T, D]
+        query, keys, values = (self._part(packed, each, 0) for each in range(3))
+        weights = self._weights(query, keys, self._self_masks[window])
+        self._write_context(weights, values, node)
+
+    def _is_seen(self, window: int) -> str:
+        """Returns which tokens each token sees, bool [T, T]: those before it and itself, at most a window of them."""
+        graph = self.graph
+        is_past = graph.node("Less", [graph.constant(-1), self._ages])
+        if not window:
+            return is_past
+        return graph.node("And", [is_past, graph.node("Less", [self._ages, graph.constant(window)])])
 
     def _window_of(self, node: onnx.NodeProto) -> int:
         """Returns how many positions an attention of the decoder to itself sees, 0 for all; see `export.window`."""
@@ -181,15 +186,28 @@ class _Aligner:
         graph = self.graph
         query = graph.node("Reshape", [node.input[0], self._rows_of(self._num_heads, self._width)])
         query = graph.node("Transpose", [query], perm=[0, 2, 1, 3])  # [B, H, T, D]
-        query = graph.node("Mul", [query, graph.constant(self._width**-0.5, graph.dtype)])
         scales = node.input[_SCALES] or ["", ""]
         keys, values = (self._as_floats(*each) for each in zip(node.input[_CACHES], scales, strict=True))
+        self.weights.append(self._weights(query, keys, self._source_mask))
+        if len(self.weights) <= self._last:
+            self._write_context(self.weights[-1], values, node)
+
+    def _mask(self, is_seen: str) -> str:
+        """Returns what is added to scores: 0 where a token sees another one, and else almost none of it."""
+        graph = self.graph
+        seen, unseen = (graph.constant(value, graph.dtype) for value in (0.0, _UNSEEN))
+        return graph.node("Where", [is_seen, seen, unseen])
+
+    def _weights(self, query: str, keys: str, mask: str) -> str:
+        """Returns how much queries [B, H, T, D] attend to keys [B, H, S, D]: [B, H, T, S]."""
+        graph = self.graph
+        query = graph.node("Mul", [query, graph.constant(self._width**-0.5, graph.dtype)])
         scores = graph.node("MatMul", [query, graph.node("Transpose", [keys], perm=[0, 1, 3, 2])])
-        scores = graph.node("Where", [self._is_source, scores, graph.constant(_LEAST, graph.dtype)])
-        weights = graph.node("Softmax", [scores], axis=-1)
-        self.weights.append(weights)
-        if len(self.weights) > self._last:
-            return
+        return graph.node("Softmax", [graph.node("Add", [scores, mask])], axis=-1)
+
+    def _write_context(self, weights: str, values: str, node: onnx.NodeProto) -> None:
+        """Writes the weighted mean of values [B, H, S, D] where a node of the step writes its own."""
+        graph = self.graph
         context = graph.node("Transpose", [graph.node("MatMul", [weights, values])], perm=[0, 2, 1, 3])
         graph.reshape(context, [-1, self._num_heads * self._width], node.output[0])
 
@@ -241,10 +259,14 @@ class _Aligner:
     def of_head(self, head: Head) -> str:
         """Returns a head's weights [B, T - 1, S]: of the step that predicts a token, or of the one that consumes it."""
         graph = self.graph
-        weights = graph.node("Gather", [self.weights[head.layer], graph.constant(head.head)], axis=1)
-        weights = graph.node("Squeeze", [weights, graph.constant(1)])
+        weights = self._part(self.weights[head.layer], head.head, 1)
         start, end = (1, np.iinfo(np.int64).max) if head.is_shifted else (0, -1)
         return graph.node("Slice", [weights, *(graph.constant([each]) for each in (start, end, 1))])
+
+    def _part(self, tensor: str, index: int, axis: int) -> str:
+        """Returns what has an index on an axis, without that axis."""
+        part = self.graph.node("Gather", [tensor, self.graph.constant(index)], axis=axis)
+        return self.graph.node("Squeeze", [part, self.graph.constant(axis)])
 
     def _rows_of(self, *sizes: int) -> str:
         """Returns the shape [B, T, ...] of what the step has as [B * T, ...]."""
