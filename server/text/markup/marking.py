@@ -70,10 +70,10 @@ class _DocumentSplitter:
 
     def _end_gap(self) -> None:
         gap, self._gap = "".join(self._gap), []
-        if self._sentences:
-            self._sentences[-1] = replace(self._sentences[-1], separator=gap)
-        else:
+        if not self._sentences:
             self._leading = gap
+        elif gap:
+            self._sentences[-1] = replace(self._sentences[-1], separator=gap)
 
     def _add_gap(self, gap: str, values: Mapping[str, Block]) -> None:
         """Adds what stands between two sentences of a block, and the texts in its tags."""
@@ -178,6 +178,8 @@ def _joined(tags: Sequence[Tag], look: Callable[[], None]) -> list[Tag]:
 
     As points of their own they could as well stand outside of it.
     """
+    if not any(tag.is_void for tag in looking(tags, look)):
+        return list(tags)
     joined: list[Tag] = []
     sources: list[list[str]] = []  # of each in `joined`, what it is joined of
     places: dict[int, int] = {}  # in `joined`, by the places of the same tags in `tags`
