@@ -31,9 +31,11 @@ from server.bundle.graphs import (
 from server.bundle.states import SELF_STATE
 from server.bundle.variant_files import Variant
 
-# Added to the score of what is not seen, which leaves 1e-28 of its weight. Half of it, and large scores might shine
-# through; twice that, and the softmax makes denormal numbers, with which processors take four times as long.
-_UNSEEN = -64.0
+_UNSEEN = -1e4  # is added to the score of what is not seen; half precision has it
+# What a score may be less than the largest one: less counts as so much, which leaves 1e-28 of a weight. Half of it, and
+# what is not seen might be noticed; twice that, and the softmax makes denormal numbers, with which processors take four
+# times as long.
+_MOST_LESS = 64.0
 _SCALES = slice(12, 14)  # of GroupQueryAttention's inputs: of keys and of values in an int8 cache
 _CACHES = slice(3, 5)
 
@@ -203,7 +205,10 @@ class _Aligner:
         graph = self.graph
         query = graph.node("Mul", [query, graph.constant(self._width**-0.5, graph.dtype)])
         scores = graph.node("MatMul", [query, graph.node("Transpose", [keys], perm=[0, 1, 3, 2])])
-        return graph.node("Softmax", [graph.node("Add", [scores, mask])], axis=-1)
+        scores = graph.node("Add", [scores, mask])
+        largest = graph.node("ReduceMax", [scores, graph.constant([-1])], keepdims=1)
+        least = graph.node("Sub", [largest, graph.constant(_MOST_LESS, graph.dtype)])
+        return graph.node("Softmax", [graph.node("Max", [scores, least])], axis=-1)
 
     def _write_context(self, weights: str, values: str, node: onnx.NodeProto) -> None:
         """Writes the weighted mean of values [B, H, S, D] where a node of the step writes its own."""

@@ -66,6 +66,21 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(shape: str) -> None:
         assert together[row, : len(target) - 1, len(source) :].max(initial=0.0) < 1e-20
 
 
+@pytest.mark.parametrize("shape", ["post", "window"])
+def test_what_is_not_seen_counts_nothing_however_large_scores_are(shape: str) -> None:
+    model = build_model(**SHAPES[shape])
+    with torch.no_grad():
+        for layer in model.decoder:
+            for part in (layer.self_attention, layer.cross_attention):
+                part.qkv.weight *= 30.0  # scores become 900 times as large
+    heads = heads_of(model)
+
+    found, wanted = attention(model, heads, SOURCES, TARGETS), expected(model, heads)
+
+    for row, target in enumerate(TARGETS):
+        np.testing.assert_allclose(found[row, : len(target) - 1], wanted[row, : len(target) - 1], atol=1e-2)
+
+
 def test_it_reads_no_more_caches_than_its_last_layer_needs() -> None:
     step = step_graph(build_model(40))
 
