@@ -195,7 +195,7 @@ class _Aligner:
             self._write_context(self.weights[-1], values, node)
 
     def _mask(self, is_seen: str) -> str:
-        """Returns what is added to scores: 0 where a token sees another one, and else almost none of it."""
+        """Returns what is added to scores: 0 where a token sees another one, and else `_UNSEEN`."""
         graph = self.graph
         seen, unseen = (graph.constant(value, graph.dtype) for value in (0.0, _UNSEEN))
         return graph.node("Where", [is_seen, seen, unseen])

@@ -67,7 +67,7 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(shape: str) -> None:
 
 
 @pytest.mark.parametrize("shape", ["post", "window"])
-def test_what_is_not_seen_counts_nothing_however_large_scores_are(shape: str) -> None:
+def test_what_is_not_seen_counts_nothing_where_scores_are_large(shape: str) -> None:
     model = build_model(**SHAPES[shape])
     with torch.no_grad():
         for layer in model.decoder:
