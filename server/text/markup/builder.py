@@ -138,7 +138,7 @@ class Builder:
         """Gives the last block, or the document, what stands before the next one."""
         outside, self._outside = "".join(self._outside), []
         if self._block is not None:
-            self._blocks.append(replace(self._block, behind=outside) if outside else self._block)
+            self._blocks.append(replace(self._block, behind=outside))
         else:
             self._leading = outside
 

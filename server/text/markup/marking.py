@@ -70,10 +70,10 @@ class _DocumentSplitter:
 
     def _end_gap(self) -> None:
         gap, self._gap = "".join(self._gap), []
-        if not self._sentences:
-            self._leading = gap
-        elif gap:
+        if self._sentences:
             self._sentences[-1] = replace(self._sentences[-1], separator=gap)
+        else:
+            self._leading = gap
 
     def _add_gap(self, gap: str, values: Mapping[str, Block]) -> None:
         """Adds what stands between two sentences of a block, and the texts in its tags."""

@@ -150,7 +150,7 @@ def _sharpened(words: WordWeights, sources: Words, targets: Words) -> _Array:
     weights = np.zeros((len(targets), len(sources)))
     rows, columns = targets.indices(words.targets), sources.indices(words.sources)
     shown = words.weights * (words.weights / words.weights.max(axis=0, initial=_TINY))
-    weights[np.array(rows, int)[:, None], columns] = shown / np.maximum(shown.sum(axis=1, keepdims=True), _TINY)
+    weights[np.ix_(rows, columns)] = shown / np.maximum(shown.sum(axis=1, keepdims=True), _TINY)
     for row, own in zip(rows, words.weights, strict=True):
         if targets.texts[row] == _ADDED and row > 0 and own.max(initial=0.0) < _LEAST_OWN:
             weights[row] = weights[row - 1]
@@ -163,8 +163,6 @@ def _sharpened(words: WordWeights, sources: Words, targets: Words) -> _Array:
 
 def _bonds(sources: Words, targets: Words) -> list[tuple[int, int]]:
     """Returns the words of translation and source that have the same stand-in."""
-    if not STAND_IN.search("".join(targets.texts)):
-        return []
     holders = {each: column for column, text in enumerate(sources.texts) for each in STAND_IN.findall(text)}
     return [
         (row, holders[each])
