@@ -9,7 +9,6 @@ a tag, such as the title of a link, has a stand-in in that tag.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TypeVar
 
 FIRST_STAND_IN, LAST_STAND_IN = 0xF0000, 0xFFFFD
@@ -27,10 +26,9 @@ def unwatched(num_pieces: int) -> None:
 
 def looking(items: Iterable[_T], look: Callable[[], None]) -> Iterator[_T]:
     """Yields items, and calls a function after every 64 of them, which may rest, or raise to end the work."""
-    rest = iter(items)
-    while some := tuple(islice(rest, PIECES_PER_LOOK)):
-        yield from some
-        if len(some) == PIECES_PER_LOOK:
+    for index, item in enumerate(items, 1):
+        yield item
+        if index % PIECES_PER_LOOK == 0:
             look()
 
 

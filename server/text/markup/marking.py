@@ -178,8 +178,6 @@ def _joined(tags: Sequence[Tag], look: Callable[[], None]) -> list[Tag]:
 
     As points of their own they could as well stand outside of it.
     """
-    if not any(tag.is_void for tag in looking(tags, look)):
-        return list(tags)
     joined: list[Tag] = []
     sources: list[list[str]] = []  # of each in `joined`, what it is joined of
     places: dict[int, int] = {}  # in `joined`, by the places of the same tags in `tags`
