@@ -69,7 +69,7 @@ def place_marks(
     sources, targets = Words(source, known[0]), Words(target, known[1])
     if len(sources) * len(targets) > _MOST_PAIRS:
         return _write(root, _by_position(len(source), len(target), targets), target, escape)
-    shares = Shares(sources, targets, words)
+    shares = Shares(sources, targets, words.weights if words is not None else None)
     root.words, root.place = (0, len(sources)), (0, len(targets))
     for node in (root, *nodes):  # parents come first
         if node.children:
@@ -176,15 +176,17 @@ class _Room:
     def _best(self, node: _Node) -> tuple[Span | None, float]:
         """Returns the free words for a mark, and how much they gain; None if no word has enough of its words."""
         room = slice(self._low, self._high)
-        gains, shares = self._shares.gains(*node.words)[room], self._shares.of(*node.words)[room]
-        is_taken, is_punctuation = self._is_taken[room], self._targets.is_punctuation[room]
-        if not self._sources.is_punctuation[slice(*node.words)].all():
-            gains, shares = (np.where(is_punctuation, np.minimum(each, 0.0), each) for each in (gains, shares))
+        is_taken, gains = self._is_taken[room], self._shares.gains(*node.words)[room]
+        has_words = self._sources.first[node.words[0]] < node.words[1]  # else it encloses nothing but punctuation
+        if has_words:
+            gains = np.where(self._targets.is_punctuation[room], np.minimum(gains, 0.0), gains)
         first, end, gain = _largest_sum(np.where(is_taken, _TAKEN, gains))
         if gain <= 0.0:
-            first = int(np.where(is_taken, 0.0, shares).argmax())
+            is_out = is_taken | self._targets.is_punctuation[room] if has_words else is_taken
+            shares = np.where(is_out, 0.0, self._shares.of(*node.words)[room])
+            first = int(shares.argmax())
             end, gain = first + 1, float(gains[first])
-            if is_taken[first] or shares[first] < _LEAST_OF_ONE:
+            if shares[first] < _LEAST_OF_ONE:
                 return None, gain
         return self._with_punctuation(node, self._low + first, self._low + end), gain
 

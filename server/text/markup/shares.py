@@ -5,12 +5,12 @@ All words of both texts count, those as well that the network was not shown. A s
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from server.text.alignment import WordWeights
 from server.text.markup.document import STAND_IN
 
 Span = tuple[int, int]
@@ -35,28 +35,30 @@ class Words:
 
     Args:
         text: a sentence.
-        known: where words begin and end, in order. What touches none of them is a word by itself.
+        known: where words begin and end, in order. What lies between them is words by itself.
 
     Attributes:
         begins, ends: of each word, in code points.
         texts: what each is.
+        known: which of them were given.
         is_punctuation: whether it is punctuation, bool [words].
         first, last: of each gap between two words, the next gap before a word that is no punctuation, and the last gap
             behind one.
     """
 
     def __init__(self, text: str, known: Sequence[Span] = ()) -> None:
-        spans = _all_words(text, known)
+        spans, self.known = _all_words(text, known)
+        self._text = text
         self.begins, self.ends = [begin for begin, _ in spans], [end for _, end in spans]
         self.texts = [text[begin:end] for begin, end in spans]
-        is_punctuation = [_is_punctuation(each) for each in self.texts]
+        is_punctuation = [not each[0].isalnum() and _is_punctuation(each) for each in self.texts]  # most are words
         self.is_punctuation = np.array(is_punctuation, bool)
-        self.first, self.last = [len(spans)], [0]
-        for index in reversed(range(len(spans))):
-            self.first.append(self.first[-1] if is_punctuation[index] else index)
-        self.first.reverse()
-        for index in range(len(spans)):
-            self.last.append(self.last[-1] if is_punctuation[index] else index + 1)
+        marks = [index for index, is_mark in enumerate(is_punctuation) if is_mark]
+        self.first, self.last = [*range(len(spans) + 1)], [*range(len(spans) + 1)]
+        for index in reversed(marks):
+            self.first[index] = self.first[index + 1]
+        for index in marks:
+            self.last[index + 1] = self.last[index]
 
     def __len__(self) -> int:
         return len(self.begins)
@@ -66,10 +68,13 @@ class Words:
         inner = max(first, self.first[first]), min(end, self.last[end])
         return inner if inner[0] < inner[1] else (first, end)
 
-    def indices(self, spans: Sequence[Span]) -> list[int]:
-        """Returns which words those are that begin where some known ones do."""
-        places = {begin: index for index, begin in enumerate(self.begins)}
-        return [places[begin] for begin, _ in spans]
+    def unknown(self) -> set[int]:
+        """Returns the words that were not given."""
+        return set(range(len(self))).difference(self.known)
+
+    def stand_ins(self) -> list[tuple[str, int]]:
+        """Returns the stand-ins, and the word that each is in, in order."""
+        return [(match[0], bisect_right(self.begins, match.start()) - 1) for match in STAND_IN.finditer(self._text)]
 
     def edges(self) -> _Array:
         """Returns where each word begins and the last one ends, as shares of the text, [1 + words]."""
@@ -79,21 +84,26 @@ class Words:
 
 
 def _is_punctuation(word: str) -> bool:
-    return not word[0].isalnum() and all(unicodedata.category(character).startswith("P") for character in word)
+    return all(unicodedata.category(character).startswith("P") for character in word)
 
 
-def _all_words(text: str, known: Sequence[Span]) -> list[Span]:
-    """Returns where the words and punctuation marks of a text begin and end: those known, and all that touch none."""
+def _all_words(text: str, known: Sequence[Span]) -> tuple[list[Span], list[int]]:
+    """Returns where words and punctuation marks begin and end, those known and those between, and which are known."""
     words: list[Span] = []
-    rest = iter(known)
-    following = next(rest, None)
-    for match in _WORD.finditer(text):
-        while following is not None and following[0] < match.end():
-            words.append(following)
-            following = next(rest, None)
-        if not words or words[-1][1] <= match.start():
-            words.append(match.span())
-    return words if following is None else [*words, following, *rest]
+    are_known: list[int] = []
+    position = 0
+    for begin, end in known:
+        words += _between(text, position, begin)
+        are_known.append(len(words))
+        words.append((begin, end))
+        position = end
+    return words + _between(text, position, len(text)), are_known
+
+
+def _between(text: str, begin: int, end: int) -> list[Span]:
+    if begin == end or text[begin:end].isspace():
+        return []
+    return [match.span() for match in _WORD.finditer(text, begin, end)]
 
 
 class Shares:
@@ -102,11 +112,15 @@ class Shares:
     Args:
         sources: words of the source.
         targets: words of the translation.
-        words: the attention; None to share by position.
+        attention: of the known words of the translation over those of the source, [targets, sources]; None to share
+            by position.
     """
 
-    def __init__(self, sources: Words, targets: Words, words: WordWeights | None) -> None:
-        weights = _overlaps(targets.edges(), sources.edges()) if words is None else _sharpened(words, sources, targets)
+    def __init__(self, sources: Words, targets: Words, attention: NDArray[np.float32] | None) -> None:
+        if attention is None:
+            weights = _overlaps(targets.edges(), sources.edges())
+        else:
+            weights = _sharpened(attention, sources, targets)
         self._least = np.full(len(targets), _LEAST_SHARE)
         for row, column in _bonds(sources, targets):
             weights[row] = weights[:, column] = 0.0
@@ -141,21 +155,22 @@ def _overlaps(targets: _Array, sources: _Array) -> _Array:
     return overlaps
 
 
-def _sharpened(words: WordWeights, sources: Words, targets: Words) -> _Array:
-    """Returns the attention of all words, [targets, sources]; a word that was not shown has that of its equal.
+def _sharpened(attention: NDArray[np.float32], sources: Words, targets: Words) -> _Array:
+    """Returns the attention of all words, [targets, sources]; a word that is not known has that of its equal.
 
     A word such as an article looks at its neighbour's word for want of one of its own. So each weight counts by what
     it is of the largest one that its word of the source gets. The "Sie" of "Klicken Sie hier" goes with its verb.
     """
     weights = np.zeros((len(targets), len(sources)))
-    rows, columns = targets.indices(words.targets), sources.indices(words.sources)
-    shown = words.weights * (words.weights / words.weights.max(axis=0, initial=_TINY))
-    weights[np.ix_(rows, columns)] = shown / np.maximum(shown.sum(axis=1, keepdims=True), _TINY)
-    for row, own in zip(rows, words.weights, strict=True):
-        if targets.texts[row] == _ADDED and row > 0 and own.max(initial=0.0) < _LEAST_OWN:
-            weights[row] = weights[row - 1]
-    unseen = {sources.texts[index]: index for index in set(range(len(sources))).difference(columns)}
-    for row in set(range(len(targets))).difference(rows):
+    shown = attention * (attention / attention.max(axis=0, initial=_TINY))
+    rows, columns = np.array(targets.known, int), np.array(sources.known, int)
+    weights[rows[:, None], columns] = shown / np.maximum(shown.sum(axis=1, keepdims=True), _TINY)
+    if _ADDED in targets.texts:
+        for row, own in zip(targets.known, attention, strict=True):
+            if targets.texts[row] == _ADDED and row > 0 and own.max(initial=0.0) < _LEAST_OWN:
+                weights[row] = weights[row - 1]
+    unseen = {sources.texts[column]: column for column in sources.unknown()}
+    for row in targets.unknown() if unseen else ():
         if (column := unseen.get(targets.texts[row])) is not None:
             weights[row, column] = 1.0
     return weights
@@ -163,10 +178,5 @@ def _sharpened(words: WordWeights, sources: Words, targets: Words) -> _Array:
 
 def _bonds(sources: Words, targets: Words) -> list[tuple[int, int]]:
     """Returns the words of translation and source that have the same stand-in."""
-    holders = {each: column for column, text in enumerate(sources.texts) for each in STAND_IN.findall(text)}
-    return [
-        (row, holders[each])
-        for row, text in enumerate(targets.texts)
-        for each in STAND_IN.findall(text)
-        if each in holders
-    ]
+    holders = dict(sources.stand_ins())
+    return [(row, holders[each]) for each, row in targets.stand_ins() if each in holders]

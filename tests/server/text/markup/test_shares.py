@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from server.text.alignment import WordWeights
 from server.text.markup.shares import Shares, Words
 
 
@@ -23,9 +22,12 @@ def test_a_range_of_words_loses_the_punctuation_at_its_ends() -> None:
 
 
 def shares(source: str, target: str, weights: list[list[float]]) -> Shares:
-    sources, targets = Words(source), Words(target)
-    known = [list(zip(words.begins, words.ends, strict=True)) for words in (sources, targets)]
-    return Shares(sources, targets, WordWeights(known[0], known[1], np.array(weights, np.float32)))
+    return Shares(all_known(source), all_known(target), np.array(weights, np.float32))
+
+
+def all_known(text: str) -> Words:
+    words = Words(text)
+    return Words(text, list(zip(words.begins, words.ends, strict=True)))
 
 
 def test_a_word_that_looks_at_its_neighbours_word_has_less_of_it() -> None:
@@ -56,10 +58,9 @@ def test_a_gap_divides_best_where_the_attention_changes_sides() -> None:
 
 
 def test_words_that_were_not_shown_go_to_their_equals() -> None:
-    sources, targets = Words("see 🙂 there"), Words("dort 🙂 sieh")
-    words = WordWeights([(0, 3), (6, 11)], [(0, 4), (7, 11)], np.array([[0, 1], [1, 0]], np.float32))
+    sources, targets = Words("see 🙂 there", [(0, 3), (6, 11)]), Words("dort 🙂 sieh", [(0, 4), (7, 11)])
 
-    assert Shares(sources, targets, words).of(1, 2).tolist() == [0.0, 1.0, 0.0]
+    assert Shares(sources, targets, np.array([[0, 1], [1, 0]], np.float32)).of(1, 2).tolist() == [0.0, 1.0, 0.0]
 
 
 def test_a_stand_in_binds_its_words_whatever_the_attention_says() -> None:
@@ -77,7 +78,7 @@ def test_without_attention_words_go_to_those_at_their_place() -> None:
 
 
 def test_texts_without_words_have_no_shares() -> None:
-    for words in (None, WordWeights([], [], np.zeros((0, 0), np.float32))):
-        found = Shares(Words(" "), Words(""), words)
+    for attention in (None, np.zeros((0, 0), np.float32)):
+        found = Shares(Words(" "), Words(""), attention)
         assert found.of(0, 0).tolist() == []
         assert found.divide(0).tolist() == [0.0]
