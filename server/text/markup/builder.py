@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from server.text.markup.document import (
     FIRST_STAND_IN,
@@ -23,6 +24,7 @@ BLANKS = " \t\n\f\r"  # what HTML, XML and Markdown take for white space; a no-b
 BLANK_RUN = re.compile(f"[{BLANKS}]+")
 _CDATA, _CDATA_END = "<![CDATA[", "]]>"
 _WRITTEN_BLANKS = re.compile(rf"(?:[{BLANKS}]|&#(?:0*+(?:9|10|13|32)|[xX]0*+(?:[9aAdD]|20));|&(?:Tab|NewLine);)++")
+_BLANK_ENDS = (*BLANKS, ";")  # of `_WRITTEN_BLANKS`
 _SEPARATORS = frozenset("|\u00b7\u2022\u00bb\u203a")
 _LETTER = re.compile(r"[^\W\d_]")
 _MOST_DIGITS = 7  # of a character's number
@@ -43,8 +45,7 @@ class Value:
     escape: Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """A piece of a block.
 
     Attributes:
@@ -240,8 +241,9 @@ def _outer_blanks(source: str) -> tuple[str, str]:
     pattern = _WRITTEN_BLANKS
     if source.startswith(_CDATA):
         source, pattern = source.removeprefix(_CDATA).removesuffix(_CDATA_END), BLANK_RUN
-    begin = pattern.match(source)
-    end = next((match[0] for match in pattern.finditer(source) if match.end() == len(source)), "")
+    begin, end = pattern.match(source), ""
+    if source.endswith(_BLANK_ENDS):
+        end = next((match[0] for match in pattern.finditer(source) if match.end() == len(source)), "")
     return begin[0] if begin else "", end
 
 

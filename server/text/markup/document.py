@@ -9,7 +9,7 @@ a tag, such as the title of a link, has a stand-in in that tag.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 FIRST_STAND_IN, LAST_STAND_IN = 0xF0000, 0xFFFFD
 STAND_IN = re.compile(f"[{chr(FIRST_STAND_IN)}-{chr(LAST_STAND_IN)}]")
@@ -36,8 +36,7 @@ class MalformedDocument(Exception):
     """A document cannot be read. The message is the rule that it breaks, and holds nothing of its text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
+class Tag(NamedTuple):
     """An inline tag of a block.
 
     Attributes:
@@ -86,8 +85,7 @@ class Document:
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """An element, or the part of one that stands in a sentence.
 
     Attributes:

@@ -41,9 +41,14 @@ class _DocumentSplitter:
         self._look = look
         self._leading = ""
         self._sentences: list[SourceSentence] = []
-        self._gap: list[str] = []  # what stands behind the last sentence
+        self._last: tuple[SourceSentence, SentenceMarkup] | None = None  # the last one, whose separator is not known
+        self._gap: list[str] = []  # what stands behind it
         self._within: list[SourceSentence] = []
         self._homes: list[int] = []
+
+    @property
+    def _num_sentences(self) -> int:
+        return len(self._sentences) + (self._last is not None) + len(self._within)
 
     def finish(self) -> SplitText:
         """Returns the sentences of all that was added."""
@@ -56,24 +61,24 @@ class _DocumentSplitter:
 
     def add(self, block: Block) -> None:
         """Adds a block, with what stands behind it."""
-        own = self._split(block.text, len(self._sentences) + len(self._within))
+        own = self._split(block.text, self._num_sentences)
         gaps, marks = _arrange(block, own, self._look)
         self._add_gap(gaps[0], block.values)
         for sentence, of_sentence, gap in looking(zip(own.sentences, marks, gaps[1:], strict=True), self._look):
             kept = {each: block.kept[each] for each in sentence.text if each in block.kept} if block.kept else {}
-            texts = self._add_texts(of_sentence, kept, block.values) if block.values else {}
             self._end_gap()
-            markup = SentenceMarkup(tuple(of_sentence), kept, block.escape, texts)
-            self._sentences.append(replace(sentence, separator="", markup=markup))
+            texts = self._add_texts(of_sentence, kept, block.values) if block.values else {}
+            self._last = sentence, SentenceMarkup(tuple(of_sentence), kept, block.escape, texts)
             self._add_gap(gap, block.values)
         self.stay(block.behind)
 
     def _end_gap(self) -> None:
         gap, self._gap = "".join(self._gap), []
-        if self._sentences:
-            self._sentences[-1] = replace(self._sentences[-1], separator=gap)
-        else:
+        if self._last is None:
             self._leading = gap
+            return
+        (sentence, markup), self._last = self._last, None
+        self._sentences.append(replace(sentence, separator=gap, markup=markup))
 
     def _add_gap(self, gap: str, values: Mapping[str, Block]) -> None:
         """Adds what stands between two sentences of a block, and the texts in its tags."""
@@ -93,7 +98,7 @@ class _DocumentSplitter:
         tags = [tag for mark in marks for tag in (mark.opening, mark.closing)]
         for stand_in in looking(STAND_IN.findall("".join([*tags, *kept.values()])), self._look):
             if block := values.get(stand_in):
-                own = self._split(block.text, len(self._sentences) + len(self._within))
+                own = self._split(block.text, self._num_sentences)
                 first, markup = len(self._within), SentenceMarkup((), {}, block.escape)
                 self._within += [
                     replace(each, separator=block.escape(each.separator), markup=markup) for each in own.sentences
@@ -166,7 +171,7 @@ def _uncrossed(tags: Iterable[Tag]) -> list[Tag]:
         if tag.partner is not None:
             num_open += -1 if tag.is_end else 1
         elif num_open or (tag.is_end and has_begun):
-            tag = replace(tag, is_end=False, is_void=True)
+            tag = tag._replace(is_end=False, is_void=True)
         elif not tag.is_void:
             has_begun = True
         uncrossed.append(tag)
@@ -196,7 +201,7 @@ def _joined(tags: Sequence[Tag], look: Callable[[], None]) -> list[Tag]:
             sources.append([*reversed(voids), tag.source])
     partners = [None if tag.partner is None else places[tag.partner] for tag in joined]
     return [
-        replace(tag, source="".join(own), partner=partner)
+        tag._replace(source="".join(own), partner=partner)
         for tag, own, partner in looking(zip(joined, sources, partners, strict=True), look)
     ]
 
