@@ -3,9 +3,9 @@
     python -m tests.acceptance.cost_of_extras
     python -m tests.acceptance.cost_of_extras --beam-size 1 --rounds 20
 
-One caller sends the same batches of sentences again and again, each batch as every kind of request in turn before the
-next batch, so that a slow second of the machine hits each kind. The time of a kind is compared with that of plain
-requests.
+For each batch of sentences, one caller sends one request of every kind in each round, so that what slows the machine
+down for some seconds slows all kinds alike. A round's times are summed over the batches, and the time of a kind is
+compared with that of plain requests.
 """
 
 import argparse
@@ -66,13 +66,13 @@ def _measure(client: Client, batches: list[list[str]], beam_size: int, rounds: i
         "a term in each, missing": (batches, {**plain, "glossary": unsaid}),
     }
     seconds: dict[str, list[float]] = {kind: [0.0] * rounds for kind in kinds}
-    for turn, kind in turns(list(kinds), (1 + rounds) * len(batches)):  # the first round warms up
-        number, batch = divmod(turn, len(batches))
-        texts, options = kinds[kind]
-        started = time.perf_counter()
-        client.translate(texts[batch], target="de", **options)
-        if number > 0:
-            seconds[kind][number - 1] += time.perf_counter() - started
+    for index in range(len(batches)):
+        for number, kind in turns(list(kinds), rounds):
+            texts, options = kinds[kind]
+            started = time.perf_counter()
+            client.translate(texts[index], target="de", **options)
+            if number >= 0:
+                seconds[kind][number] += time.perf_counter() - started
     return seconds
 
 

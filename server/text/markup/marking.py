@@ -73,6 +73,7 @@ class _DocumentSplitter:
         self.stay(block.behind)
 
     def _end_gap(self) -> None:
+        """Gives what stands behind the last sentence to that sentence, or to the document if there is none yet."""
         gap, self._gap = "".join(self._gap), []
         if self._last is None:
             self._leading = gap

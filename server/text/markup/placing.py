@@ -177,13 +177,13 @@ class _Room:
         """Returns the free words for a mark, and how much they gain; None if no word has enough of its words."""
         room = slice(self._low, self._high)
         is_taken, gains = self._is_taken[room], self._shares.gains(*node.words)[room]
-        has_words = self._sources.first[node.words[0]] < node.words[1]  # else it encloses nothing but punctuation
-        if has_words:
+        has_only_punctuation = self._sources.first[node.words[0]] >= node.words[1]
+        if not has_only_punctuation:
             gains = np.where(self._targets.is_punctuation[room], np.minimum(gains, 0.0), gains)
         first, end, gain = _largest_sum(np.where(is_taken, _TAKEN, gains))
         if gain <= 0.0:
-            is_out = is_taken | self._targets.is_punctuation[room] if has_words else is_taken
-            shares = np.where(is_out, 0.0, self._shares.of(*node.words)[room])
+            is_barred = is_taken if has_only_punctuation else is_taken | self._targets.is_punctuation[room]
+            shares = np.where(is_barred, 0.0, self._shares.of(*node.words)[room])
             first = int(shares.argmax())
             end, gain = first + 1, float(gains[first])
             if shares[first] < _LEAST_OF_ONE:

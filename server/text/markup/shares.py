@@ -35,29 +35,30 @@ class Words:
 
     Args:
         text: a sentence.
-        known: where words begin and end, in order. What lies between them is words by itself.
+        known: where words begin and end, in order. The text between them is split into words, too.
 
     Attributes:
         begins, ends: of each word, in code points.
         texts: what each is.
-        known: which of them were given.
+        known_indices: the indices of the known words, in order.
         is_punctuation: whether it is punctuation, bool [words].
         first, last: of each gap between two words, the next gap before a word that is no punctuation, and the last gap
             behind one.
     """
 
     def __init__(self, text: str, known: Sequence[Span] = ()) -> None:
-        spans, self.known = _all_words(text, known)
+        spans, self.known_indices = _all_words(text, known)
         self._text = text
         self.begins, self.ends = [begin for begin, _ in spans], [end for _, end in spans]
         self.texts = [text[begin:end] for begin, end in spans]
-        is_punctuation = [not each[0].isalnum() and _is_punctuation(each) for each in self.texts]  # most are words
+        # No letter or digit is punctuation, and most words begin with one: it is quicker to ask that first.
+        is_punctuation = [not each[0].isalnum() and _is_punctuation(each) for each in self.texts]
         self.is_punctuation = np.array(is_punctuation, bool)
-        marks = [index for index, is_mark in enumerate(is_punctuation) if is_mark]
+        punctuation: list[int] = np.flatnonzero(self.is_punctuation).tolist()
         self.first, self.last = [*range(len(spans) + 1)], [*range(len(spans) + 1)]
-        for index in reversed(marks):
+        for index in reversed(punctuation):
             self.first[index] = self.first[index + 1]
-        for index in marks:
+        for index in punctuation:
             self.last[index + 1] = self.last[index]
 
     def __len__(self) -> int:
@@ -68,12 +69,12 @@ class Words:
         inner = max(first, self.first[first]), min(end, self.last[end])
         return inner if inner[0] < inner[1] else (first, end)
 
-    def unknown(self) -> set[int]:
-        """Returns the words that were not given."""
-        return set(range(len(self))).difference(self.known)
+    def unknown_indices(self) -> set[int]:
+        """Returns the indices of the words that are not known."""
+        return set(range(len(self))).difference(self.known_indices)
 
     def stand_ins(self) -> list[tuple[str, int]]:
-        """Returns the stand-ins, and the word that each is in, in order."""
+        """Returns each stand-in of the text with the index of its word, in order."""
         return [(match[0], bisect_right(self.begins, match.start()) - 1) for match in STAND_IN.finditer(self._text)]
 
     def edges(self) -> _Array:
@@ -88,16 +89,16 @@ def _is_punctuation(word: str) -> bool:
 
 
 def _all_words(text: str, known: Sequence[Span]) -> tuple[list[Span], list[int]]:
-    """Returns where words and punctuation marks begin and end, those known and those between, and which are known."""
+    """Returns the spans of all words and punctuation marks of a text, and the indices of those that are known."""
     words: list[Span] = []
-    are_known: list[int] = []
+    indices: list[int] = []
     position = 0
     for begin, end in known:
         words += _between(text, position, begin)
-        are_known.append(len(words))
+        indices.append(len(words))
         words.append((begin, end))
         position = end
-    return words + _between(text, position, len(text)), are_known
+    return words + _between(text, position, len(text)), indices
 
 
 def _between(text: str, begin: int, end: int) -> list[Span]:
@@ -112,8 +113,8 @@ class Shares:
     Args:
         sources: words of the source.
         targets: words of the translation.
-        attention: of the known words of the translation over those of the source, [targets, sources]; None to share
-            by position.
+        attention: of each known word of the translation over the known words of the source, float32 [known targets,
+            known sources]; None to share by position.
     """
 
     def __init__(self, sources: Words, targets: Words, attention: NDArray[np.float32] | None) -> None:
@@ -156,22 +157,22 @@ def _overlaps(targets: _Array, sources: _Array) -> _Array:
 
 
 def _sharpened(attention: NDArray[np.float32], sources: Words, targets: Words) -> _Array:
-    """Returns the attention of all words, [targets, sources]; a word that is not known has that of its equal.
+    """Returns the attention of all words, [targets, sources]. A word that is not known looks at its equal alone.
 
     A word such as an article looks at its neighbour's word for want of one of its own. So each weight counts by what
     it is of the largest one that its word of the source gets. The "Sie" of "Klicken Sie hier" goes with its verb.
     """
     weights = np.zeros((len(targets), len(sources)))
-    shown = attention * (attention / attention.max(axis=0, initial=_TINY))
-    rows, columns = np.array(targets.known, int), np.array(sources.known, int)
-    weights[rows[:, None], columns] = shown / np.maximum(shown.sum(axis=1, keepdims=True), _TINY)
+    sharp = attention * (attention / attention.max(axis=0, initial=_TINY))
+    rows, columns = np.array(targets.known_indices, int), np.array(sources.known_indices, int)
+    weights[rows[:, None], columns] = sharp / np.maximum(sharp.sum(axis=1, keepdims=True), _TINY)
     if _ADDED in targets.texts:
-        for row, own in zip(targets.known, attention, strict=True):
+        for row, own in zip(targets.known_indices, attention, strict=True):
             if targets.texts[row] == _ADDED and row > 0 and own.max(initial=0.0) < _LEAST_OWN:
                 weights[row] = weights[row - 1]
-    unseen = {sources.texts[column]: column for column in sources.unknown()}
-    for row in targets.unknown() if unseen else ():
-        if (column := unseen.get(targets.texts[row])) is not None:
+    equals = {sources.texts[column]: column for column in sources.unknown_indices()}
+    for row in targets.unknown_indices() if equals else ():
+        if (column := equals.get(targets.texts[row])) is not None:
             weights[row, column] = 1.0
     return weights
 

@@ -12,6 +12,10 @@ def test_a_text_has_its_known_words_and_all_others() -> None:
     assert words.is_punctuation.tolist() == [True, False, True, False, False, True, True, False, True]
 
 
+def test_what_a_known_part_of_a_run_of_marks_leaves_is_a_word() -> None:
+    assert Words("a!!!", [(0, 1), (1, 2)]).texts == ["a", "!", "!!"]
+
+
 def test_a_range_of_words_loses_the_punctuation_at_its_ends() -> None:
     words = Words("“Go, X!!!”")
 
