@@ -38,8 +38,9 @@ class SourceSentence:
         replaced: what a translation that lacked a term has in the place of terms. None without such a translation:
             then the search is not told of the terms.
         lacking: of each term, whether that translation lacked it; empty without such a translation.
-        agreeing: ids of translations that differ in the words before terms alone, of which the likeliest is taken.
-            Empty for any other search.
+        exchanged: that translation with each term that it lacked in the place of the words that stand for the term;
+            empty if these are not known.
+        agreeing: ids of translations that have the terms, of which the likeliest is taken. Empty for any other search.
     """
 
     text: str
@@ -54,6 +55,7 @@ class SourceSentence:
     written: str | None = None
     replaced: Replaced | None = None
     lacking: tuple[bool, ...] = ()
+    exchanged: str = ""
     agreeing: tuple[tuple[int, ...], ...] = ()
 
     @property

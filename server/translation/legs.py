@@ -94,10 +94,10 @@ class Leg:
                     again = replace(sentence, source_ids=ids, masked=masked)
         is_missing = [used.span is None for used in sentence.find_terms(restored)]
         if sentence.replaced is None and any(is_missing):
-            replaced = find_replaced(self.model.tokenizer, sentence, tokens, attention, is_missing)
-            # What is masked anew may belong before the term.
-            replaced = replaced if again is sentence else replaced._replace(begin=())
-            again = replace(again, replaced=replaced, lacking=tuple(is_missing))
+            replaced, exchanged = find_replaced(self.model.tokenizer, sentence, tokens, attention, is_missing)
+            if again is not sentence:  # what is masked anew may belong before the term, or in its place
+                replaced, exchanged = replaced._replace(begin=()), ""
+            again = replace(again, replaced=replaced, lacking=tuple(is_missing), exchanged=exchanged)
         if again is sentence and sentence.replaced is not None and not sentence.agreeing:
             agreeing = find_agreeing(self.model.tokenizer, sentence, tokens, self.pair)
             again = replace(sentence, agreeing=agreeing) if agreeing else sentence

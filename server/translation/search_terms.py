@@ -23,8 +23,8 @@ TERMS_BEAM_SIZE = 6  # at least; with 4, sentences lose 0.3 chrF; with 8, they t
 # of one set lose 0.3 chrF; with all, the search also takes longer.
 _WORDS_BEFORE = 3
 
-# Translations that differ in the words before terms. Half, and of two terms with two cases each some pairs of cases are
-# not tried if a term has endings; twice that, and a sentence may take as many rows as the model's widest beam.
+# What a translation becomes by other words before its terms. Half, and of two terms with two cases each some pairs of
+# cases are not tried if a term has endings; twice that, and two such translations take more rows than the widest beam.
 _MOST_AGREEING = 8
 
 # What may become the rest of a longer word. With half as many letters, terms grow into words that are none before "of"
@@ -66,8 +66,8 @@ def find_replaced(
     hypothesis: Hypothesis,
     attention: NDArray[np.float32] | None,
     is_missing: Sequence[bool],
-) -> Replaced:
-    """Returns what a translation has in the place of each term.
+) -> tuple[Replaced, str]:
+    """Returns what a translation has in the place of each term, and the translation with the missing terms there.
 
     Args:
         tokenizer: of the model.
@@ -75,17 +75,43 @@ def find_replaced(
         hypothesis: its translation.
         attention: of this, [T, S]; None if it was not aligned. Then nothing is known.
         is_missing: of each term, whether the translation lacks it.
+
+    Returns:
+        Both; the text is empty if a missing term has no place, or not one alone, and if the translation was cut off.
     """
-    ids, terms = hypothesis.ids, sentence.terms[:MAX_OF_SENTENCE]
     if attention is None:
-        return Replaced(tuple(() for _ in terms), ids)
-    pieces = tokenizer.spell_target(ids)
+        return Replaced(tuple(() for _ in sentence.terms[:MAX_OF_SENTENCE]), hypothesis.ids), ""
+    pieces = tokenizer.spell_target(hypothesis.ids)
     words = words_of(pieces)
+    numbers = _standing(tokenizer, sentence, pieces, words, attention)
+    replaced = _replaced(hypothesis.ids, pieces, words, numbers, is_missing)
+    if hypothesis.finish_reason is not FinishReason.STOP:
+        return replaced, ""
+    return replaced, _exchange(tokenizer, sentence, hypothesis.ids, words, numbers, is_missing)
+
+
+def _standing(
+    tokenizer: Tokenizer,
+    sentence: SourceSentence,
+    pieces: Sequence[str],
+    words: Sequence[tuple[int, int]],
+    attention: NDArray[np.float32],
+) -> list[list[int]]:
+    """Returns for each term the numbers of the words of a translation that stand for it."""
     by_word = mean_by_word(attention, words)
     marks = [not any(map(str.isalnum, "".join(pieces[first:end]))) for first, end in words[: len(by_word)]]
     by_word[marks] = 0.0  # what has no letters stands for no term
     spans = find_spans(tokenizer.spell_source(sentence.source_ids or ()), sentence.text)
-    numbers = [attending(by_word, spans, (term.start, term.end)) for term in terms]
+    return [attending(by_word, spans, (term.start, term.end)) for term in sentence.terms[:MAX_OF_SENTENCE]]
+
+
+def _replaced(
+    ids: Form,
+    pieces: Sequence[str],
+    words: Sequence[tuple[int, int]],
+    numbers: Sequence[Sequence[int]],
+    is_missing: Sequence[bool],
+) -> Replaced:
     replaced = {number for own in numbers for number in own}
     staying_ids = list(ids)
     for number in replaced:
@@ -108,14 +134,47 @@ def find_replaced(
     return Replaced(own_words, tuple(staying_ids), frozenset(gone), begin)
 
 
+def _exchange(
+    tokenizer: Tokenizer,
+    sentence: SourceSentence,
+    ids: Form,
+    words: Sequence[tuple[int, int]],
+    numbers: Sequence[Sequence[int]],
+    is_missing: Sequence[bool],
+) -> str:
+    """Returns a translation with each missing term in the place of the words that stand for it.
+
+    Returns an empty text if a missing term has no such words, or has words that are not side by side or that stand for
+    another missing term, too.
+    """
+    written = {number: ids[first:end] for number, (first, end) in enumerate(words)}
+    taken: set[int] = set()
+    for found, own, is_out in zip(sentence.terms, numbers, is_missing, strict=False):
+        if not is_out:
+            continue
+        if not own or own[-1] - own[0] >= len(own) or taken.intersection(own):
+            return ""
+        spelt = _spelt(found, sentence)
+        with_capitals = spelt[len(found.term.targets) :]
+        forms = tokenizer.encode_forms((own[0] == 0 and with_capitals) or spelt)
+        if not forms:
+            return ""
+        taken.update(own)
+        written.update(dict.fromkeys(own, ()))
+        written[own[0]] = forms[0]
+    return tokenizer.decode([token for each in written.values() for token in each])
+
+
 def find_agreeing(
     tokenizer: Tokenizer, sentence: SourceSentence, hypothesis: Hypothesis, pair: LanguagePair
 ) -> tuple[Form, ...]:
-    """Returns what a translation may be, with eos, for the words before its terms to agree with these.
+    """Returns the translations, with eos, of which the likeliest is to be taken in the place of one that has the terms.
 
-    Only terms that the first translation lacked count: the network itself has chosen the words before the others.
+    These are that translation, and the one before it with the terms in the place of the words that stand for them; both
+    with the words before terms as these would agree with them. Only terms that the first translation lacked count: the
+    network itself has chosen the words before the others.
 
-    Nothing is returned if it is as it should be, or if that is not known.
+    Nothing is returned if there is no other translation than the present one.
 
     Args:
         tokenizer: of the model.
@@ -123,11 +182,20 @@ def find_agreeing(
         hypothesis: its translation.
         pair: the languages.
     """
-    grammar = grammar_of(pair.target)
-    if grammar is None or sentence.prefix is not None or hypothesis.finish_reason is not FinishReason.STOP:
+    if sentence.prefix is not None or hypothesis.finish_reason is not FinishReason.STOP:
         return ()
     text = tokenizer.decode(hypothesis.ids)
-    texts = [text]
+    before = [sentence.exchanged] if sentence.exchanged else []
+    texts = list(dict.fromkeys(new for each in [text, *before] for new in _agreeing(each, sentence, pair)))
+    encoded = [tokenizer.encode_target(each) for each in texts]
+    return tuple(ids for ids in encoded if ids is not None) if texts != [text] else ()
+
+
+def _agreeing(text: str, sentence: SourceSentence, pair: LanguagePair) -> list[str]:
+    """Returns what a translation may be for the words before its terms to agree with these; itself if they do."""
+    texts, grammar = [text], grammar_of(pair.target)
+    if grammar is None:
+        return texts
     used = zip(locate(sentence.terms, text), sentence.lacking, strict=True)
     for each, is_lacking in reversed([*used]):  # the last one first, so that the places of the others hold
         found, span = each.found, each.span
@@ -137,8 +205,7 @@ def find_agreeing(
             is_single = is_singular(sentence.text[found.start : found.end], pair.source)
             own = [grammar.agreeing(old, span, forms, is_singular=is_single) for old in texts]
             texts = [new for old, news in zip(texts, own, strict=True) for new in news or [old]][:_MOST_AGREEING]
-    encoded = [tokenizer.encode_target(each) for each in texts]
-    return tuple(ids for ids in encoded if ids is not None) if texts != [text] else ()
+    return texts
 
 
 def _telling(ids: Form, pieces: Sequence[str], word: tuple[int, int]) -> Form:

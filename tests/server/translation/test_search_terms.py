@@ -87,12 +87,12 @@ def test_words_that_attend_to_a_term_are_replaced(model: Model) -> None:
     attention[first:end, dog] = 1.0 / len(dog)
 
     hypothesis = Hypothesis(tuple(ids), 0.0, FinishReason.STOP, ())
-    replaced = find_replaced(model.tokenizer, asked, hypothesis, attention, [True])
+    replaced, _ = find_replaced(model.tokenizer, asked, hypothesis, attention, [True])
     assert replaced.words == ((ReplacedWord(first, ids[first], 0),),)
     assert replaced.staying == (*ids[:first], *[-1] * (end - first), *ids[end:])
     assert [tuple(ids[first:end])[: len(run)] for run in replaced.gone] == [*replaced.gone] != []
     assert replaced.begin == ()
-    assert find_replaced(model.tokenizer, asked, hypothesis, None, [True]) == Replaced(((),), tuple(ids))
+    assert find_replaced(model.tokenizer, asked, hypothesis, None, [True]) == (Replaced(((),), tuple(ids)), "")
 
 
 def test_a_mark_is_not_replaced(model: Model) -> None:
@@ -107,10 +107,8 @@ def test_a_mark_is_not_replaced(model: Model) -> None:
     attention[mark] = 0.0
     attention[mark, dog] = 1.0 / len(dog)
 
-    replaced = find_replaced(
-        model.tokenizer, asked, Hypothesis(tuple(ids), 0.0, FinishReason.STOP, ()), attention, [True]
-    )
-    assert replaced == Replaced(((),), tuple(ids))
+    found = find_replaced(model.tokenizer, asked, Hypothesis(tuple(ids), 0.0, FinishReason.STOP, ()), attention, [True])
+    assert found == (Replaced(((),), tuple(ids)), "")
 
 
 def test_what_is_long_before_a_missing_term_is_written_again(model: Model) -> None:
@@ -127,8 +125,55 @@ def test_what_is_long_before_a_missing_term_is_written_again(model: Model) -> No
     attention[first:end, dog] = 1.0 / len(dog)
 
     hypothesis = Hypothesis(tuple(ids), 0.0, FinishReason.STOP, ())
-    assert find_replaced(model.tokenizer, asked, hypothesis, attention, [True]).begin == tuple(ids[: words[1][0]])
-    assert find_replaced(model.tokenizer, asked, hypothesis, attention, [False]).begin == ()
+    assert find_replaced(model.tokenizer, asked, hypothesis, attention, [True])[0].begin == tuple(ids[: words[1][0]])
+    assert find_replaced(model.tokenizer, asked, hypothesis, attention, [False])[0].begin == ()
+
+
+def exchanged(
+    model: Model, asked: SourceSentence, translation: str, *linked: tuple[str, str], reason: FinishReason
+) -> str:
+    """What `find_replaced` makes of a translation, if each linked word attends to its source and all others to the end."""
+    ids = model.tokenizer.encode(translation)[:-1]
+    of_source = find_spans(model.tokenizer.spell_source(asked.source_ids or ()), asked.text)
+    attention = np.zeros((len(ids), len(of_source)), np.float32)
+    attention[:, -1] = 1.0
+    of_target = find_spans(model.tokenizer.spell_target(ids), translation)
+
+    def within(spans: list[tuple[int, int] | None], text: str, word: str) -> list[int]:
+        begin = text.index(word)
+        return [index for index, span in enumerate(spans) if span and begin <= span[0] < begin + len(word)]
+
+    for target, source in linked:
+        rows, columns = within(of_target, translation, target), within(of_source, asked.text, source)
+        attention[rows] = 0.0
+        attention[np.ix_(rows, columns)] = 1.0 / len(columns)
+    is_missing = [term.term.targets[0] not in translation for term in asked.terms]
+    return find_replaced(model.tokenizer, asked, Hypothesis(ids, -1.0, reason), attention, is_missing)[1]
+
+
+def test_missing_terms_are_put_where_words_stand_for_them(model: Model) -> None:
+    stop = FinishReason.STOP
+    dog = sentence(model, Term(("dog",), ("Tier",)))
+    both = sentence(model, Term(("dog",), ("Tier",)), Term(("runs",), ("rennt",)))
+    first = sentence(model, Term(("dog",), ("tier",)), text="Dog runs.")
+
+    assert exchanged(model, dog, "Ein Hund rennt.", ("Hund", "dog"), reason=stop) == "Ein Tier rennt."
+    assert exchanged(model, dog, "Der Haus Hund geht.", ("Haus Hund", "dog"), reason=stop) == "Der Tier geht."
+    assert (
+        exchanged(model, both, "Ein Hund rennt.", ("Hund", "dog"), ("rennt", "runs"), reason=stop) == "Ein Tier rennt."
+    )
+    assert exchanged(model, first, "Hund rennt.", ("Hund", "Dog"), reason=stop) == "Tier rennt."
+
+
+def test_terms_without_one_place_of_their_own_are_put_nowhere(model: Model) -> None:
+    stop = FinishReason.STOP
+    dog = sentence(model, Term(("dog",), ("Tier",)))
+    both = sentence(model, Term(("A",), ("Kein",)), Term(("dog",), ("Tier",)))
+
+    assert exchanged(model, dog, "Ein Hund rennt.", reason=stop) == ""
+    assert exchanged(model, dog, "Der Hund ist Haus.", ("Hund", "dog"), ("Haus", "dog"), reason=stop) == ""
+    assert exchanged(model, both, "Da Hund rennt.", ("Hund", "A dog"), reason=stop) == ""
+    assert exchanged(model, dog, "Ein Hund rennt.", ("Hund", "dog"), reason=FinishReason.LENGTH) == ""
 
 
 PAIR = LanguagePair(source="en", target="de")
@@ -153,6 +198,16 @@ def test_words_before_terms_that_were_lacking_are_tried_as_they_would_agree(mode
     assert agreeing(model, asked, translation, LanguagePair(source="en", target="fr")) == []
     assert agreeing(model, asked, "Die Katze sieht den Drucker und die Haus.") == []
     assert agreeing(model, asked, "Das Hund sieht die Knochen.") == []
+
+
+def test_the_translation_before_is_tried_with_the_terms_in_it(model: Model) -> None:
+    asked = sentence(model, Term(("dog",), ("Katze",)), Term(("man",), ("Haus",)), text="A dog and a man.")
+    asked = dataclasses.replace(asked, exchanged="Das Katze rennt.")
+
+    assert agreeing(model, asked, "Die Katze geht.") == ["Die Katze geht.", "Die Katze rennt."]
+    assert agreeing(model, asked, "Die Katze rennt.") == []
+    in_french = LanguagePair(source="en", target="fr")
+    assert agreeing(model, asked, "Die Katze geht.", in_french) == ["Die Katze geht.", "Das Katze rennt."]
 
 
 def test_words_before_a_name_stay(model: Model) -> None:
