@@ -3,15 +3,14 @@
     python -m tests.acceptance.steered_neighbours
     python -m tests.acceptance.steered_neighbours --variant cpu-fp32 --rounds 30
 
-A lane steps a batch of sentences whose rows are full, with and without an option for a quarter of them. The options are
-such as people set, and change what these sentences say. So what counts is the time for a token of the translations. The
-times are those of cores, so that other processes hardly matter.
+A lane steps a batch of sentences whose rows are full, in turn without an option and with one for a quarter of them. The
+options are such as people set, and change what these sentences say. So what counts is the time for a token of the
+translations. The times are those of cores, so that other processes hardly matter.
 """
 
 import argparse
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,15 +24,14 @@ from server.engine.engine import Engine
 from tests.acceptance.report import Check, print_checks
 from tests.acceptance.server_process import BUILTIN_BUNDLE
 from tests.bench.rounds import turns
-from tests.bench.statistics import median_ratio
+from tests.bench.statistics import Ratio, median_ratio
 from tests.bench.systems import Ids, Settings, open_engine
 from tests.bench.text import DEFAULT_TEXT, read_text
 
 _ROWS = 32
 _MOST = 1.05
-_TERMS = "terms"
+_PLAIN, _TERMS = "plain", "terms"
 _OPTIONS: dict[str, dict[str, Any]] = {
-    "plain": {},
     "penalty": {"repetition_penalty": 1.2},
     "n-grams": {"no_repeat_ngram_size": 3},
     "bans": {"min_output_tokens": 5, "suppressed": ((7000,), (7001,), *((i, i + 1) for i in range(100, 120)))},
@@ -49,7 +47,7 @@ def main() -> int:
     """Entry point; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--variant", default="cpu-int8", help="of the built-in model (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=20, metavar="N", help="default: %(default)s")
+    parser.add_argument("--rounds", type=int, default=60, metavar="N", help="default: %(default)s")
     arguments = parser.parse_args()
     tokenizer = (BUILTIN_BUNDLE / "tokenizer.model").read_bytes()
     sources = [ids for ids in read_text(DEFAULT_TEXT, tokenizer).source_ids if 20 <= len(ids) <= 40]
@@ -58,33 +56,38 @@ def main() -> int:
     )
     engine = open_engine(settings, CollectorRegistry())
     engine.start()
-    seconds: dict[str, list[float]] = defaultdict(list)
-    kinds = {
-        f"{name}, beam {size}": (name, size)
+    kinds = [
+        (name, beam_size)
         for name, options in _OPTIONS.items()
-        for size in (1, 4)
-        if (size == 1 or "sampling" not in options) and (size == 4 or name != _TERMS)
-    }
+        for beam_size in (1, 4)
+        if (beam_size == 1 or "sampling" not in options) and (beam_size == 4 or name != _TERMS)
+    ]
+    checks = []
     try:
-        for number, kind in turns(list(kinds), arguments.rounds):
-            own = _measure(engine, sources, *kinds[kind])
-            if number >= 0:
-                seconds[kind].append(own)
+        for name, beam_size in kinds:
+            ratio = _ratio(engine, sources, name, beam_size, arguments.rounds)
+            title = f"{name}, beam {beam_size}: times plain"
+            checks.append(Check(title, str(ratio), f"<= {_MOST}", ratio.value <= _MOST))
     finally:
         engine.stop()
-    checks = []
-    for kind, (name, beam_size) in kinds.items():
-        if name != "plain":
-            ratio = median_ratio(seconds[kind], seconds[f"plain, beam {beam_size}"])
-            checks.append(Check(f"{kind}: times plain", str(ratio), f"<= {_MOST}", ratio.value <= _MOST))
     return print_checks(checks)
+
+
+def _ratio(engine: Engine, sources: Sequence[Ids], name: str, beam_size: int, rounds: int) -> Ratio:
+    """Returns the time of a token with an option, relative to the time without it; both take turns."""
+    seconds: dict[str, list[float]] = {_PLAIN: [], name: []}
+    for number, kind in turns(list(seconds), rounds):
+        own = _measure(engine, sources, kind, beam_size)
+        if number >= 0:
+            seconds[kind].append(own)
+    return median_ratio(seconds[name], seconds[_PLAIN])
 
 
 def _measure(engine: Engine, sources: Sequence[Ids], name: str, beam_size: int) -> float:
     """Returns the seconds of a core that a token takes, if a quarter of the sentences has an option."""
     sources = sources[: _ROWS // beam_size]
     plain = DecodingOptions(beam_size=beam_size)
-    steered = [replace(plain, **_OPTIONS[name])] * len(sources)
+    steered = [replace(plain, **_OPTIONS.get(name, {}))] * len(sources)
     num_plain = 0 if name == "end_loops, of all" else len(sources) * 3 // 4
     if name == _TERMS:
         steered = [replace(plain, terms=_terms(future.result())) for future in engine.submit(sources, plain)]

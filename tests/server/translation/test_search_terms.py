@@ -132,7 +132,7 @@ def test_what_is_long_before_a_missing_term_is_written_again(model: Model) -> No
 def exchanged(
     model: Model, asked: SourceSentence, translation: str, *linked: tuple[str, str], reason: FinishReason
 ) -> str:
-    """What `find_replaced` makes of a translation, if each linked word attends to its source and all others to the end."""
+    """What `find_replaced` makes of a translation whose linked words attend to their sources, all others to the end."""
     ids = model.tokenizer.encode(translation)[:-1]
     of_source = find_spans(model.tokenizer.spell_source(asked.source_ids or ()), asked.text)
     attention = np.zeros((len(ids), len(of_source)), np.float32)
