@@ -39,8 +39,8 @@ class SourceSentence:
             then the search is not told of the terms.
         lacking: of each term, whether that translation lacked it; empty without such a translation.
         exchanged: that translation with each term that it lacked in the place of the words that stand for the term;
-            empty if these are not known.
-        agreeing: ids of translations that have the terms, of which the likeliest is taken. Empty for any other search.
+            empty if these are not known, or if it may not be taken.
+        choices: ids of translations, of which the likeliest is taken. Empty for any other search.
     """
 
     text: str
@@ -56,7 +56,7 @@ class SourceSentence:
     replaced: Replaced | None = None
     lacking: tuple[bool, ...] = ()
     exchanged: str = ""
-    agreeing: tuple[tuple[int, ...], ...] = ()
+    choices: tuple[tuple[int, ...], ...] = ()
 
     @property
     def is_marked(self) -> bool:
@@ -84,8 +84,11 @@ class SourceSentence:
     def is_better(self, restored: Restored, before: Restored) -> bool:
         """Whether a translation lacks fewer terms than one before, or is worse in no respect and better in one."""
         faults, faults_before = self._faults(restored), self._faults(before)
-        is_worse = any(own > other for own, other in zip(faults, faults_before, strict=True))
-        return faults[0] < faults_before[0] or (faults != faults_before and not is_worse)
+        return faults[0] < faults_before[0] or (faults != faults_before and not self.is_worse(restored, before))
+
+    def is_worse(self, restored: Restored, before: Restored) -> bool:
+        """Whether a translation is worse than one before in any respect."""
+        return any(own > other for own, other in zip(self._faults(restored), self._faults(before), strict=True))
 
     def _faults(self, restored: Restored) -> tuple[int, ...]:
         num_terms = sum(used.span is None for used in self.find_terms(restored))

@@ -15,6 +15,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from server.bundle.tokenizer import Tokenizer
 from server.decoding.result import FinishReason, Result
 from server.engine.flow import Flow
 from server.errors import TranslationError
@@ -221,14 +222,14 @@ class Job:
 
         The translation before it counts if another attempt fails, unless the request itself is late.
         """
-        tokenizer, has_failed = leg.model.tokenizer, False
+        tokenizer, is_over = leg.model.tokenizer, bool(part.source.choices)  # nothing is asked after a choice
         if part.last and isinstance(part.future.exception(), TranslationError) and time.monotonic() < self._deadline:
-            part, has_failed = part.last, True
+            part, is_over = part.last, True
         result = part.future.result()
-        if part.source.agreeing and part.last is not None:  # the best one alone has come again
-            result = replace(result, hypotheses=result.hypotheses + part.last.future.result().hypotheses[1:])
+        if part.source.choices and part.last is not None:
+            part, result = _chosen(part, part.last, tokenizer)
         restored = restore(part.source, result, tokenizer)
-        if not has_failed and self._ask_again(leg, part, restored[0], result):
+        if not is_over and self._ask_again(leg, part, restored[0], result):
             return None
         if (last := part.without_terms()) is not None:
             last_result = last.future.result()
@@ -253,6 +254,15 @@ class Job:
         self._second.setdefault(part.place.text, []).append(future)
         self._watch(Submitted(part.place, source, future, part.piece, part))
         return True
+
+
+def _chosen(part: Submitted, last: Submitted, tokenizer: Tokenizer) -> tuple[Submitted, Result]:
+    """Returns the likeliest choice, or the search before it if the choice has lost a part or a term of that."""
+    result, before = part.future.result(), last.future.result()
+    texts = [restore(each.source, own, tokenizer)[0] for each, own in ((part, result), (last, before))]
+    if part.source.is_worse(*texts):
+        return last, before
+    return part, replace(result, hypotheses=result.hypotheses + before.hypotheses[1:])  # the best alone has come again
 
 
 def _observe(model: Model, result: Result, restored: Restored, sentence: TranslatedSentence) -> None:

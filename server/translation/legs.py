@@ -32,7 +32,7 @@ from server.translation.rules import (
     with_phrases,
     with_wishes,
 )
-from server.translation.search_terms import TERMS_BEAM_SIZE, find_agreeing, find_replaced, terms_of
+from server.translation.search_terms import TERMS_BEAM_SIZE, find_choices, find_replaced, terms_of
 from server.translation.type_rules import choose_reader
 
 _BEAM_SIZE = 4  # for a model that names none
@@ -73,7 +73,7 @@ class Leg:
     def ask_again(
         self, sentence: SourceSentence, restored: Restored, tokens: Hypothesis, attention: NDArray[np.float32] | None
     ) -> SourceSentence | None:
-        """Returns the sentence as its model is asked for it again, after a translation that lacks a part or a term.
+        """Returns the sentence as its model is asked for it again, for a part, a term, or a choice of translations.
 
         What begins with a prefix has its parts in places that the model has not chosen, and is not asked for parts.
 
@@ -91,23 +91,32 @@ class Leg:
             if masked := rules.masker.mask_again(sentence.masked, restored.missing):
                 ids = rules.encode(masked.text)
                 if rules.num_added < len(ids) <= rules.max_tokens:
-                    again = replace(sentence, source_ids=ids, masked=masked)
+                    begun_anew = sentence.replaced and sentence.replaced._replace(begin=())
+                    again = replace(sentence, source_ids=ids, masked=masked, replaced=begun_anew, exchanged="")
         is_missing = [used.span is None for used in sentence.find_terms(restored)]
         if sentence.replaced is None and any(is_missing):
             replaced, exchanged = find_replaced(self.model.tokenizer, sentence, tokens, attention, is_missing)
-            if again is not sentence:  # what is masked anew may belong before the term, or in its place
-                replaced, exchanged = replaced._replace(begin=()), ""
+            if again is not sentence:  # what is masked anew may belong before the term
+                replaced = replaced._replace(begin=())
+            exchanged = exchanged if restored.is_whole and self._may_exchange else ""
             again = replace(again, replaced=replaced, lacking=tuple(is_missing), exchanged=exchanged)
-        if again is sentence and sentence.replaced is not None and not sentence.agreeing:
-            agreeing = find_agreeing(self.model.tokenizer, sentence, tokens, self.pair)
-            again = replace(sentence, agreeing=agreeing) if agreeing else sentence
+        if again is sentence and sentence.replaced is not None and not sentence.choices:
+            choices = find_choices(self.model.tokenizer, sentence, tokens, self.pair)
+            again = replace(sentence, choices=choices) if choices else sentence
         return None if again is sentence else again
+
+    @property
+    def _may_exchange(self) -> bool:
+        """Whether a translation may be made by exchanging words: no option bounds it or bans any, and one is asked."""
+        options = self.options
+        is_bounded = options.max_output_tokens is not None or options.max_length_ratio is not None
+        return not (is_bounded or options.is_steered or options.min_length_ratio > 0 or options.num_hypotheses > 1)
 
     def options_for(self, sentence: SourceSentence) -> DecodingOptions:
         """Returns the decoding options of a sentence.
 
         A sentence with tags, marks round words or terms is aligned, if the model can. Terms have a beam of 6 or more,
-        and no shortlist.
+        and no shortlist. Choices are given targets, of which the search says the likeliest.
         """
         options = self.options
         if self.to_reader and not speaks_of_others(sentence.text):
@@ -116,7 +125,7 @@ class Leg:
             options = self._options_aligned if options is self.options else self._options_aligned_to_reader
         if sentence.prefix is not None:
             options = replace(options, target_prefix=sentence.prefix.ids)
-        if targets := sentence.agreeing[: self.model.manifest.limits.max_beam_size]:
+        if targets := sentence.choices[: self.model.manifest.limits.max_beam_size]:
             given = replace(options, given_targets=targets, beam_size=len(targets), num_hypotheses=1)
             return replace(given, use_shortlist=False, with_scores=True, coverage_penalty=0.0)
         if sentence.replaced is None:

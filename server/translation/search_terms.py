@@ -16,7 +16,7 @@ from server.text.alignment import attending, find_spans, mean_by_word, words_of
 from server.text.compounds import begins_of_compounds
 from server.text.glossary import MAX_OF_SENTENCE, FoundTerm, locate
 from server.text.source import SourceSentence
-from server.text.term_table import normal
+from server.text.term_table import LETTER, normal
 
 TERMS_BEAM_SIZE = 6  # at least; with 4, sentences lose 0.3 chrF; with 8, they take longer and gain nothing
 # So many words before the first replaced one may change with it, such as its article. With 2, and with all, sentences
@@ -30,6 +30,9 @@ _MOST_AGREEING = 8
 # What may become the rest of a longer word. With half as many letters, terms grow into words that are none before "of"
 # and "to". With twice as many, "date" and "mode" stand beside a term as words of their own.
 _WORD_BEHIND = re.compile(r"\s[^\W\d_]{4}")
+
+# A word by itself, as pieces spell it: no carrier, no mark, and of no script without blanks.
+_WHOLE_WORD = re.compile(rf"\u2581?(?:{LETTER}|-)+")
 
 
 def terms_of(tokenizer: Tokenizer, sentence: SourceSentence) -> Terms | None:
@@ -87,7 +90,7 @@ def find_replaced(
     replaced = _replaced(hypothesis.ids, pieces, words, numbers, is_missing)
     if hypothesis.finish_reason is not FinishReason.STOP:
         return replaced, ""
-    return replaced, _exchange(tokenizer, sentence, hypothesis.ids, words, numbers, is_missing)
+    return replaced, _exchange(tokenizer, sentence, hypothesis.ids, pieces, words, numbers, is_missing)
 
 
 def _standing(
@@ -138,25 +141,27 @@ def _exchange(
     tokenizer: Tokenizer,
     sentence: SourceSentence,
     ids: Form,
+    pieces: Sequence[str],
     words: Sequence[tuple[int, int]],
     numbers: Sequence[Sequence[int]],
     is_missing: Sequence[bool],
 ) -> str:
     """Returns a translation with each missing term in the place of the words that stand for it.
 
-    Returns an empty text if a missing term has no such words, or has words that are not side by side or that stand for
-    another missing term, too.
+    Returns an empty text if a missing term has no such words, or has words that are not side by side, that stand for
+    another missing term, too, or that touch something else than blanks. Terms beyond the first 16 are not looked for.
     """
     written = {number: ids[first:end] for number, (first, end) in enumerate(words)}
     taken: set[int] = set()
     for found, own, is_out in zip(sentence.terms, numbers, is_missing, strict=False):
         if not is_out:
             continue
-        if not own or own[-1] - own[0] >= len(own) or taken.intersection(own):
+        are_words = all(_WHOLE_WORD.fullmatch("".join(pieces[slice(*words[number])])) for number in own)
+        if not own or own[-1] - own[0] >= len(own) or taken.intersection(own) or not are_words:
             return ""
         spelt = _spelt(found, sentence)
-        with_capitals = spelt[len(found.term.targets) :]
-        forms = tokenizer.encode_forms((own[0] == 0 and with_capitals) or spelt)
+        with_capitals = spelt[len(found.term.targets) :] if own[0] == 0 and spelt[0].islower() else []
+        forms = tokenizer.encode_forms((with_capitals or spelt)[:1])
         if not forms:
             return ""
         taken.update(own)
@@ -165,30 +170,35 @@ def _exchange(
     return tokenizer.decode([token for each in written.values() for token in each])
 
 
-def find_agreeing(
+def find_choices(
     tokenizer: Tokenizer, sentence: SourceSentence, hypothesis: Hypothesis, pair: LanguagePair
 ) -> tuple[Form, ...]:
-    """Returns the translations, with eos, of which the likeliest is to be taken in the place of one that has the terms.
+    """Returns the ids, with eos, of translations of which the likeliest is to be taken in place of the second search's.
 
-    These are that translation, and the one before it with the terms in the place of the words that stand for them; both
-    with the words before terms as these would agree with them. Only terms that the first translation lacked count: the
-    network itself has chosen the words before the others.
+    The choice is between the second search's translation and the first translation with the terms put into it, each
+    with the words before terms as these would agree with them. Of these only the translations with the most terms are
+    returned. The words before terms that the first translation had already stay: the network itself has chosen them.
 
-    Nothing is returned if there is no other translation than the present one.
+    Nothing is returned if there is no other choice than what the second search has found.
 
     Args:
         tokenizer: of the model.
         sentence: the source.
-        hypothesis: its translation.
+        hypothesis: what the second search has found.
         pair: the languages.
     """
     if sentence.prefix is not None or hypothesis.finish_reason is not FinishReason.STOP:
         return ()
     text = tokenizer.decode(hypothesis.ids)
-    before = [sentence.exchanged] if sentence.exchanged else []
-    texts = list(dict.fromkeys(new for each in [text, *before] for new in _agreeing(each, sentence, pair)))
+    first = _agreeing(sentence.exchanged, sentence, pair) if sentence.exchanged else []
+    turns = itertools.zip_longest(_agreeing(text, sentence, pair), first)
+    texts = list(dict.fromkeys(each for turn in turns for each in turn if each is not None))
+    numbers = [sum(used.span is not None for used in locate(sentence.terms, each)) for each in texts]
+    texts = [each for each, number in zip(texts, numbers, strict=True) if number == max(numbers)]
     encoded = [tokenizer.encode_target(each) for each in texts]
-    return tuple(ids for ids in encoded if ids is not None) if texts != [text] else ()
+    # All are compared as the tokenizer writes them, and it can write all, or none is compared.
+    are_written = all(tokenizer.encode_forms([each]) for each in texts)
+    return tuple(ids for ids in encoded if ids is not None) if are_written and texts != [text] else ()
 
 
 def _agreeing(text: str, sentence: SourceSentence, pair: LanguagePair) -> list[str]:

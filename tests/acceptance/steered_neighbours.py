@@ -3,9 +3,9 @@
     python -m tests.acceptance.steered_neighbours
     python -m tests.acceptance.steered_neighbours --variant cpu-fp32 --rounds 30
 
-A lane steps a batch of sentences whose rows are full, in turn without an option and with one for a quarter of them. The
-options are such as people set, and change what these sentences say. So what counts is the time for a token of the
-translations. The times are those of cores, so that other processes hardly matter.
+A lane steps a batch of sentences whose rows are full: once without an option, then with an option for a quarter of
+them, and so on in turns. The options are such as people set, and change what these sentences say. So what counts is the
+time for a token of the translations. The times are those of cores, so that other processes hardly matter.
 """
 
 import argparse

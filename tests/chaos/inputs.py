@@ -23,7 +23,8 @@ from tests.chaos.servers import Spec, broken_server
 _TIMEOUT_SECONDS = 30.0
 _MOST_GROWTH = 2.5  # of time, when a text is twice as long
 _SIZES = (8_000, 16_000, 32_000)
-_ROUNDS = 5  # of all sizes in turn, of which the least time counts: the machine's clock changes from second to second
+# All sizes take turns, and of each the least time counts: a processor's frequency changes from second to second.
+_ROUNDS = 5
 _LEAST_SECONDS = 0.05  # shorter times count as this: much of them is the server's other work
 _SECRET = "4711081517342"
 _REAL = Spec(step_seconds=None)

@@ -185,6 +185,20 @@ def with_term(model: Model, options: DecodingOptions | None = None, text: str = 
     return TextAnswer(SplitText("", (sentence,)), (leg,))
 
 
+@pytest.mark.parametrize("choice", ["Der Hund rennt.", "Der Mann rennt."])
+async def test_a_choice_that_has_lost_the_term_is_not_taken(model: Model, engine: EchoEngine, choice: str) -> None:
+    """The second search has the term behind a wrong article, and then the likeliest choice comes."""
+    answers = [with_term(model)]
+    texts = iter(["A dog runs.", "Die Hund rennt.", choice])
+    engine.translates = lambda source: model.tokenizer.encode(next(texts))
+
+    with await start_job(answers) as job:
+        await job.finish()
+
+    assert answers[0].text(0) == (choice if "Hund" in choice else "Die Hund rennt.")
+    assert len(engine.options) == 3
+
+
 async def test_a_search_for_terms_that_finds_none_is_in_vain(model: Model, engine: EchoEngine) -> None:
     """The first translation is better: the second was bent for a term that it lacks all the same."""
     answers = [with_term(model)]

@@ -1,5 +1,6 @@
 import dataclasses
 
+import numpy as np
 import pytest
 
 from server.bundle.alignment import Alignment, Head
@@ -10,6 +11,7 @@ from server.decoding.result import FinishReason, Hypothesis
 from server.decoding.terms import Replaced
 from server.errors import InvalidRequest
 from server.models.model import Model
+from server.text.alignment import find_spans
 from server.text.glossary import Glossary
 from server.text.masked import Restored
 from server.text.masking import Masker
@@ -175,6 +177,40 @@ def test_a_sentence_that_lacks_a_term_is_asked_for_again_once(model: Model) -> N
     assert options.max_output_tokens == 1 + options.terms.num_tokens + 1
 
 
+@pytest.mark.parametrize(
+    ("options", "is_whole", "exchanged"),
+    [
+        (DecodingOptions(), True, "Ein Hund rennt."),
+        (DecodingOptions(), False, ""),
+        (DecodingOptions(max_output_tokens=9), True, ""),
+        (DecodingOptions(suppressed=((9,),)), True, ""),
+        (DecodingOptions(min_length_ratio=0.5), True, ""),
+        (DecodingOptions(num_hypotheses=2), True, ""),
+    ],
+)
+def test_terms_are_put_into_a_whole_translation_that_no_option_bounds(
+    model: Model, options: DecodingOptions, is_whole: bool, exchanged: str
+) -> None:
+    leg = Leg(model=model, pair=model.manifest.language_pairs[0], options=options)
+    found = tuple(Glossary([Term(("dog",), ("Hund",))]).find("A dog runs."))
+    sentence = SourceSentence("A dog runs.", "", model.tokenizer.encode("A dog runs."), terms=found)
+    ids = model.tokenizer.encode("Ein Mann rennt.")[:-1]
+    attention = np.zeros((len(ids), len(sentence.source_ids or ())), np.float32)
+    of_source = find_spans(model.tokenizer.spell_source(sentence.source_ids or ()), "A dog runs.")
+    of_target = find_spans(model.tokenizer.spell_target(ids), "Ein Mann rennt.")
+    dog = [index for index, span in enumerate(of_source) if span is not None and 2 <= span[0] < 5]
+    man = [index for index, span in enumerate(of_target) if span is not None and 4 <= span[0] < 8]
+    attention[:, -1] = 1.0
+    attention[man] = 0.0
+    attention[np.ix_(man, dog)] = 1.0 / len(dog)
+
+    restored = Restored("Ein Mann rennt.", is_whole=is_whole)
+    again = leg.ask_again(sentence, restored, Hypothesis(ids, -1.0, FinishReason.STOP), attention)
+
+    assert again is not None
+    assert again.exchanged == exchanged
+
+
 def test_words_that_do_not_agree_with_a_term_are_asked_for_once(model: Model) -> None:
     options = DecodingOptions(num_hypotheses=2, use_shortlist=True, coverage_penalty=0.1)
     leg = Leg(model=model, pair=model.manifest.language_pairs[0], options=options)
@@ -186,10 +222,10 @@ def test_words_that_do_not_agree_with_a_term_are_asked_for_once(model: Model) ->
     again = leg.ask_again(searched, Restored("Die Hund rennt."), hypothesis, None)
 
     assert again is not None
-    assert again == dataclasses.replace(searched, agreeing=again.agreeing)
-    assert [model.tokenizer.decode(ids[:-1]) for ids in again.agreeing] == ["Der Hund rennt.", "Den Hund rennt."]
+    assert again == dataclasses.replace(searched, choices=again.choices)
+    assert [model.tokenizer.decode(ids[:-1]) for ids in again.choices] == ["Der Hund rennt.", "Den Hund rennt."]
     asked = leg.options_for(again)
-    assert (asked.given_targets, asked.beam_size, asked.num_hypotheses) == (again.agreeing, 2, 1)
+    assert (asked.given_targets, asked.beam_size, asked.num_hypotheses) == (again.choices, 2, 1)
     assert (asked.terms, asked.use_shortlist, asked.coverage_penalty) == (None, False, 0.0)
     assert leg.ask_again(again, Restored("Der Hund rennt."), hypothesis, None) is None
     assert leg.ask_again(sentence, Restored("Die Hund rennt."), hypothesis, None) is None

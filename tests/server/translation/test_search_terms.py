@@ -13,7 +13,7 @@ from server.text.alignment import find_spans, words_of
 from server.text.glossary import Glossary
 from server.text.source import Given, SourceSentence
 from server.text.term_table import Term
-from server.translation.search_terms import find_agreeing, find_replaced, terms_of
+from server.translation.search_terms import find_choices, find_replaced, terms_of
 
 TEXT = "A dog runs."
 
@@ -174,16 +174,17 @@ def test_terms_without_one_place_of_their_own_are_put_nowhere(model: Model) -> N
     assert exchanged(model, dog, "Der Hund ist Haus.", ("Hund", "dog"), ("Haus", "dog"), reason=stop) == ""
     assert exchanged(model, both, "Da Hund rennt.", ("Hund", "A dog"), reason=stop) == ""
     assert exchanged(model, dog, "Ein Hund rennt.", ("Hund", "dog"), reason=FinishReason.LENGTH) == ""
+    assert exchanged(model, dog, "Die Haus/Hund rennt.", ("Hund", "dog"), reason=stop) == "", "what touches it would go"
 
 
 PAIR = LanguagePair(source="en", target="de")
 
 
 def agreeing(model: Model, asked: SourceSentence, translation: str, pair: LanguagePair = PAIR) -> list[str]:
-    """What `find_agreeing` returns, as texts; the first translation lacked all terms but the last."""
+    """What `find_choices` returns, as texts; the first translation lacked all terms but the last."""
     hypothesis = Hypothesis(model.tokenizer.encode(translation)[:-1], -1.0, FinishReason.STOP)
     asked = dataclasses.replace(asked, lacking=(True,) * (len(asked.terms) - 1) + (False,))
-    return [model.tokenizer.decode(ids[:-1]) for ids in find_agreeing(model.tokenizer, asked, hypothesis, pair)]
+    return [model.tokenizer.decode(ids[:-1]) for ids in find_choices(model.tokenizer, asked, hypothesis, pair)]
 
 
 def test_words_before_terms_that_were_lacking_are_tried_as_they_would_agree(model: Model) -> None:
@@ -206,6 +207,8 @@ def test_the_translation_before_is_tried_with_the_terms_in_it(model: Model) -> N
 
     assert agreeing(model, asked, "Die Katze geht.") == ["Die Katze geht.", "Die Katze rennt."]
     assert agreeing(model, asked, "Die Katze rennt.") == []
+    assert agreeing(model, asked, "Die Katze geht zum Haus.") == [], "it has more terms"
+    assert agreeing(model, asked, "Der Hund geht.") == ["Die Katze rennt."], "and it has less"
     in_french = LanguagePair(source="en", target="fr")
     assert agreeing(model, asked, "Die Katze geht.", in_french) == ["Die Katze geht.", "Das Katze rennt."]
 
@@ -214,7 +217,7 @@ def test_words_before_a_name_stay(model: Model) -> None:
     asked = dataclasses.replace(sentence(model, Term(("Katze",), ("Katze",)), text="Katze"), lacking=(True,))
 
     hypothesis = Hypothesis(model.tokenizer.encode("Das Katze.")[:-1], -1.0, FinishReason.STOP)
-    assert find_agreeing(model.tokenizer, asked, hypothesis, PAIR) == ()
+    assert find_choices(model.tokenizer, asked, hypothesis, PAIR) == ()
 
 
 def test_few_translations_are_tried(model: Model) -> None:
@@ -229,6 +232,6 @@ def test_what_was_cut_off_or_begins_as_the_caller_says_stays(model: Model) -> No
     whole, cut_off = (Hypothesis(ids, -1.0, reason) for reason in (FinishReason.STOP, FinishReason.LENGTH))
     begun = dataclasses.replace(asked, prefix=Given("Das", (5,)))
 
-    assert len(find_agreeing(model.tokenizer, asked, whole, PAIR)) == 1
-    assert find_agreeing(model.tokenizer, asked, cut_off, PAIR) == ()
-    assert find_agreeing(model.tokenizer, begun, whole, PAIR) == ()
+    assert len(find_choices(model.tokenizer, asked, whole, PAIR)) == 1
+    assert find_choices(model.tokenizer, asked, cut_off, PAIR) == ()
+    assert find_choices(model.tokenizer, begun, whole, PAIR) == ()
