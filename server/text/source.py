@@ -39,7 +39,7 @@ class SourceSentence:
             then the search is not told of the terms.
         lacking: of each term, whether that translation lacked it; empty without such a translation.
         exchanged: that translation with each term that it lacked in the place of the words that stand for the term;
-            empty if these are not known, or if it may not be taken.
+            empty if these are not known, or if no words may be exchanged.
         choices: ids of translations, of which the likeliest is taken. Empty for any other search.
     """
 

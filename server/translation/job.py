@@ -241,14 +241,14 @@ class Job:
         return sentence
 
     def _ask_again(self, leg: Leg, part: Submitted, restored: Restored, result: Result) -> bool:
-        """Submits a sentence again if it lacks a part or a term. Returns False if it does not, or it is not taken."""
+        """Submits a sentence again for a part, a term or a choice. Returns False if none is due, or it is not taken."""
         source = leg.ask_again(part.source, restored, result.hypotheses[0], result.attention)
         if source is None:
             return False
         try:
             ids = [source.source_ids or ()]
             (future,) = leg.model.engine.submit(ids, leg.options_for(source), self._deadline, self._flow.first())
-        except TranslationError:  # the first translation has every part, if not in its best place
+        except TranslationError:  # the translation has every part, if not in its best place
             return False
         leg.model.metrics.translations.repeated_total.inc()
         self._second.setdefault(part.place.text, []).append(future)
@@ -257,12 +257,17 @@ class Job:
 
 
 def _chosen(part: Submitted, last: Submitted, tokenizer: Tokenizer) -> tuple[Submitted, Result]:
-    """Returns the likeliest choice, or the search before it if the choice has lost a part or a term of that."""
+    """Returns the likeliest choice, or the search before it if the choice is worse in any respect.
+
+    The choice takes the place of the best hypothesis of that search, and the others stay behind it, each text once.
+    """
     result, before = part.future.result(), last.future.result()
     texts = [restore(each.source, own, tokenizer)[0] for each, own in ((part, result), (last, before))]
     if part.source.is_worse(*texts):
         return last, before
-    return part, replace(result, hypotheses=result.hypotheses + before.hypotheses[1:])  # the best alone has come again
+    best, num_others = result.hypotheses[0], len(before.hypotheses) - 1
+    others = [each for each in before.hypotheses if tokenizer.decode(each.ids) != tokenizer.decode(best.ids)]
+    return part, replace(result, hypotheses=(best, *others[len(others) - num_others :]))
 
 
 def _observe(model: Model, result: Result, restored: Restored, sentence: TranslatedSentence) -> None:

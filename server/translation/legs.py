@@ -91,8 +91,8 @@ class Leg:
             if masked := rules.masker.mask_again(sentence.masked, restored.missing):
                 ids = rules.encode(masked.text)
                 if rules.num_added < len(ids) <= rules.max_tokens:
-                    begun_anew = sentence.replaced and sentence.replaced._replace(begin=())
-                    again = replace(sentence, source_ids=ids, masked=masked, replaced=begun_anew, exchanged="")
+                    replaced = sentence.replaced and sentence.replaced._replace(begin=())
+                    again = replace(sentence, source_ids=ids, masked=masked, replaced=replaced, exchanged="")
         is_missing = [used.span is None for used in sentence.find_terms(restored)]
         if sentence.replaced is None and any(is_missing):
             replaced, exchanged = find_replaced(self.model.tokenizer, sentence, tokens, attention, is_missing)
@@ -107,16 +107,17 @@ class Leg:
 
     @property
     def _may_exchange(self) -> bool:
-        """Whether a translation may be made by exchanging words: no option bounds it or bans any, and one is asked."""
+        """Whether no option bounds or bans what is written, and one translation is asked for."""
         options = self.options
         is_bounded = options.max_output_tokens is not None or options.max_length_ratio is not None
-        return not (is_bounded or options.is_steered or options.min_length_ratio > 0 or options.num_hypotheses > 1)
+        is_bounded |= options.min_length_ratio > 0 or options.is_steered or bool(self.to_reader)
+        return not is_bounded and options.num_hypotheses == 1
 
     def options_for(self, sentence: SourceSentence) -> DecodingOptions:
         """Returns the decoding options of a sentence.
 
         A sentence with tags, marks round words or terms is aligned, if the model can. Terms have a beam of 6 or more,
-        and no shortlist. Choices are given targets, of which the search says the likeliest.
+        and no shortlist. Choices become `given_targets`; the search returns the likeliest.
         """
         options = self.options
         if self.to_reader and not speaks_of_others(sentence.text):

@@ -31,8 +31,9 @@ _MOST_AGREEING = 8
 # and "to". With twice as many, "date" and "mode" stand beside a term as words of their own.
 _WORD_BEHIND = re.compile(r"\s[^\W\d_]{4}")
 
-# A word by itself, as pieces spell it: no carrier, no mark, and of no script without blanks.
-_WHOLE_WORD = re.compile(rf"\u2581?(?:{LETTER}|-)+")
+_SPACE = "\u2581"  # before a word, in pieces
+# Words by themselves, as pieces spell them: no carrier, no mark, and of no script without blanks.
+_WHOLE_WORDS = re.compile(rf"\u2581(?!_){LETTER}(?:[\u2581-]?(?!_){LETTER})*")
 
 
 def terms_of(tokenizer: Tokenizer, sentence: SourceSentence) -> Terms | None:
@@ -149,18 +150,22 @@ def _exchange(
     """Returns a translation with each missing term in the place of the words that stand for it.
 
     Returns an empty text if a missing term has no such words, or has words that are not side by side, that stand for
-    another missing term, too, or that touch something else than blanks. Terms beyond the first 16 are not looked for.
+    another missing term, too, or that something other than a blank stands right before. Terms beyond the first 16 are
+    not looked for.
     """
     written = {number: ids[first:end] for number, (first, end) in enumerate(words)}
     taken: set[int] = set()
     for found, own, is_out in zip(sentence.terms, numbers, is_missing, strict=False):
         if not is_out:
             continue
-        are_words = all(_WHOLE_WORD.fullmatch("".join(pieces[slice(*words[number])])) for number in own)
-        if not own or own[-1] - own[0] >= len(own) or taken.intersection(own) or not are_words:
+        if not own or own[-1] - own[0] >= len(own) or taken.intersection(own):
+            return ""
+        text = "".join(pieces[words[own[0]][0] : words[own[-1]][1]])
+        if not _WHOLE_WORDS.fullmatch(text if own[0] else _SPACE + text.removeprefix(_SPACE)):
             return ""
         spelt = _spelt(found, sentence)
-        with_capitals = spelt[len(found.term.targets) :] if own[0] == 0 and spelt[0].islower() else []
+        is_raised = own[0] == 0 and spelt[0].split(" ")[0].islower()
+        with_capitals = spelt[len(found.term.targets) :] if is_raised else []
         forms = tokenizer.encode_forms((with_capitals or spelt)[:1])
         if not forms:
             return ""
@@ -177,7 +182,7 @@ def find_choices(
 
     The choice is between the second search's translation and the first translation with the terms put into it, each
     with the words before terms as these would agree with them. Of these only the translations with the most terms are
-    returned. The words before terms that the first translation had already stay: the network itself has chosen them.
+    returned. Where the first translation had a term already, the words before it stay: the network has chosen them.
 
     Nothing is returned if there is no other choice than what the second search has found.
 
@@ -190,13 +195,13 @@ def find_choices(
     if sentence.prefix is not None or hypothesis.finish_reason is not FinishReason.STOP:
         return ()
     text = tokenizer.decode(hypothesis.ids)
-    first = _agreeing(sentence.exchanged, sentence, pair) if sentence.exchanged else []
-    turns = itertools.zip_longest(_agreeing(text, sentence, pair), first)
-    texts = list(dict.fromkeys(each for turn in turns for each in turn if each is not None))
+    of_first = _agreeing(sentence.exchanged, sentence, pair) if sentence.exchanged else []
+    in_turn = itertools.zip_longest(_agreeing(text, sentence, pair), of_first)  # so that a narrow beam has some of both
+    texts = list(dict.fromkeys(each for both in in_turn for each in both if each is not None))
     numbers = [sum(used.span is not None for used in locate(sentence.terms, each)) for each in texts]
     texts = [each for each, number in zip(texts, numbers, strict=True) if number == max(numbers)]
     encoded = [tokenizer.encode_target(each) for each in texts]
-    # All are compared as the tokenizer writes them, and it can write all, or none is compared.
+    # If the vocabulary cannot write one of them, none is compared.
     are_written = all(tokenizer.encode_forms([each]) for each in texts)
     return tuple(ids for ids in encoded if ids is not None) if are_written and texts != [text] else ()
 

@@ -199,6 +199,19 @@ async def test_a_choice_that_has_lost_the_term_is_not_taken(model: Model, engine
     assert len(engine.options) == 3
 
 
+async def test_a_choice_that_fails_leaves_the_second_search(model: Model, engine: EchoEngine) -> None:
+    answers = [with_term(model)]
+    texts = iter(["A dog runs.", "Die Hund rennt."])
+    engine.translates = lambda source: model.tokenizer.encode(next(texts))
+    engine.fails = lambda _: EngineFailed("translation failed") if len(engine.options) > 2 else None
+
+    with await start_job(answers) as job:
+        await job.finish()
+
+    assert answers[0].text(0) == "Die Hund rennt."
+    assert len(engine.options) == 3
+
+
 async def test_a_search_for_terms_that_finds_none_is_in_vain(model: Model, engine: EchoEngine) -> None:
     """The first translation is better: the second was bent for a term that it lacks all the same."""
     answers = [with_term(model)]

@@ -185,6 +185,7 @@ def test_a_sentence_that_lacks_a_term_is_asked_for_again_once(model: Model) -> N
         (DecodingOptions(max_output_tokens=9), True, ""),
         (DecodingOptions(suppressed=((9,),)), True, ""),
         (DecodingOptions(min_length_ratio=0.5), True, ""),
+        (DecodingOptions(max_length_ratio=2.0), True, ""),
         (DecodingOptions(num_hypotheses=2), True, ""),
     ],
 )

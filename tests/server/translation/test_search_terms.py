@@ -175,6 +175,7 @@ def test_terms_without_one_place_of_their_own_are_put_nowhere(model: Model) -> N
     assert exchanged(model, both, "Da Hund rennt.", ("Hund", "A dog"), reason=stop) == ""
     assert exchanged(model, dog, "Ein Hund rennt.", ("Hund", "dog"), reason=FinishReason.LENGTH) == ""
     assert exchanged(model, dog, "Die Haus/Hund rennt.", ("Hund", "dog"), reason=stop) == "", "what touches it would go"
+    assert exchanged(model, dog, "Die Haus-Hund rennt.", ("Hund", "dog"), reason=stop) == ""
 
 
 PAIR = LanguagePair(source="en", target="de")
@@ -208,7 +209,7 @@ def test_the_translation_before_is_tried_with_the_terms_in_it(model: Model) -> N
     assert agreeing(model, asked, "Die Katze geht.") == ["Die Katze geht.", "Die Katze rennt."]
     assert agreeing(model, asked, "Die Katze rennt.") == []
     assert agreeing(model, asked, "Die Katze geht zum Haus.") == [], "it has more terms"
-    assert agreeing(model, asked, "Der Hund geht.") == ["Die Katze rennt."], "and it has less"
+    assert agreeing(model, asked, "Der Hund geht.") == ["Die Katze rennt."], "the second search has fewer"
     in_french = LanguagePair(source="en", target="fr")
     assert agreeing(model, asked, "Die Katze geht.", in_french) == ["Die Katze geht.", "Das Katze rennt."]
 
