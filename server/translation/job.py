@@ -259,7 +259,7 @@ class Job:
 def _chosen(part: Submitted, last: Submitted, tokenizer: Tokenizer) -> tuple[Submitted, Result]:
     """Returns the likeliest choice, or the search before it if the choice is worse in any respect.
 
-    The choice takes the place of the best hypothesis of that search, and the others stay behind it, each text once.
+    The choice takes the place of that search's best hypothesis. The others stay behind it, but for those of its text.
     """
     result, before = part.future.result(), last.future.result()
     texts = [restore(each.source, own, tokenizer)[0] for each, own in ((part, result), (last, before))]
@@ -267,7 +267,7 @@ def _chosen(part: Submitted, last: Submitted, tokenizer: Tokenizer) -> tuple[Sub
         return last, before
     best, num_others = result.hypotheses[0], len(before.hypotheses) - 1
     others = [each for each in before.hypotheses if tokenizer.decode(each.ids) != tokenizer.decode(best.ids)]
-    return part, replace(result, hypotheses=(best, *others[len(others) - num_others :]))
+    return part, replace(result, hypotheses=(best, *others[max(0, len(others) - num_others) :]))
 
 
 def _observe(model: Model, result: Result, restored: Restored, sentence: TranslatedSentence) -> None:
