@@ -266,7 +266,8 @@ def _chosen(part: Submitted, last: Submitted, tokenizer: Tokenizer) -> tuple[Sub
     if part.source.is_worse(*texts):
         return last, before
     best, num_others = result.hypotheses[0], len(before.hypotheses) - 1
-    others = [each for each in before.hypotheses if tokenizer.decode(each.ids) != tokenizer.decode(best.ids)]
+    text = tokenizer.decode(best.ids)
+    others = [each for each in before.hypotheses if tokenizer.decode(each.ids) != text]
     return part, replace(result, hypotheses=(best, *others[max(0, len(others) - num_others) :]))
 
 

@@ -31,9 +31,8 @@ _MOST_AGREEING = 8
 # and "to". With twice as many, "date" and "mode" stand beside a term as words of their own.
 _WORD_BEHIND = re.compile(r"\s[^\W\d_]{4}")
 
-_SPACE = "\u2581"  # before a word, in pieces
-# Words by themselves, as pieces spell them: no carrier, no mark, and of no script without blanks.
-_WHOLE_WORDS = re.compile(rf"\u2581(?!_){LETTER}(?:[\u2581-]?(?!_){LETTER})*")
+# Words by themselves: no carrier, no mark, and of no script without blanks.
+_WHOLE_WORDS = re.compile(rf"(?=\w)(?!_){LETTER}(?:[ -]?(?!_){LETTER})*")
 
 
 def terms_of(tokenizer: Tokenizer, sentence: SourceSentence) -> Terms | None:
@@ -91,7 +90,7 @@ def find_replaced(
     replaced = _replaced(hypothesis.ids, pieces, words, numbers, is_missing)
     if hypothesis.finish_reason is not FinishReason.STOP:
         return replaced, ""
-    return replaced, _exchange(tokenizer, sentence, hypothesis.ids, pieces, words, numbers, is_missing)
+    return replaced, _exchange(tokenizer, sentence, hypothesis.ids, words, numbers, is_missing)
 
 
 def _standing(
@@ -142,7 +141,6 @@ def _exchange(
     tokenizer: Tokenizer,
     sentence: SourceSentence,
     ids: Form,
-    pieces: Sequence[str],
     words: Sequence[tuple[int, int]],
     numbers: Sequence[Sequence[int]],
     is_missing: Sequence[bool],
@@ -160,8 +158,7 @@ def _exchange(
             continue
         if not own or own[-1] - own[0] >= len(own) or taken.intersection(own):
             return ""
-        text = "".join(pieces[words[own[0]][0] : words[own[-1]][1]])
-        if not _WHOLE_WORDS.fullmatch(text if own[0] else _SPACE + text.removeprefix(_SPACE)):
+        if not _WHOLE_WORDS.fullmatch(tokenizer.decode(ids[words[own[0]][0] : words[own[-1]][1]])):
             return ""
         spelt = _spelt(found, sentence)
         is_raised = own[0] == 0 and spelt[0].split(" ")[0].islower()

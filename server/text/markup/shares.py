@@ -89,7 +89,7 @@ def _is_punctuation(word: str) -> bool:
 
 
 def _all_words(text: str, known: Sequence[Span]) -> tuple[list[Span], list[int]]:
-    """Returns the spans of all words and punctuation marks of a text, and the indices of those that are known."""
+    """Returns where the words and punctuation marks of a text begin and end, and the indices of the known ones."""
     words: list[Span] = []
     indices: list[int] = []
     position = 0
