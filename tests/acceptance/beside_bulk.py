@@ -1,28 +1,32 @@
 """What a bulk call and a long text take of a server: its memory, and the time of others who call meanwhile.
 
     python -m tests.acceptance.beside_bulk
-    python -m tests.acceptance.beside_bulk --sentences 10000 --rounds 2
+    python -m tests.acceptance.beside_bulk --sentences 20000 --rounds 2
 
-One bulk call of many sentences lasts through all rounds. Its sender pauses in every other phase, so that calm phases
-and busy ones take turns on the same server. In each phase others ask for one sentence at a time, at the instants of a
-Poisson process whose seed is the phase's number in its round. What remains of the bulk call then has the server alone.
-At the end others call beside one text of 1 MB.
+Three kinds of phases take turns on the same server, because the speed of a machine changes: calm ones, those beside a
+bulk call, and those beside one text of 1 MB. In each phase others ask for one sentence at a time, at the instants of a
+Poisson process whose seed is the number of the round. One bulk call lasts through all rounds, and its sender pauses in
+the other phases; what remains of it then has the server alone. The call with the text is cancelled after each phase; at
+the end the text is translated once as a whole.
 """
 
 import argparse
+import contextlib
 import itertools
+import multiprocessing
 import platform
 import random
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableSequence, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import numpy as np
 
-from babelserve import Client
+from babelserve import Client, TranslationError
 from tests.acceptance.calls import DEFAULT_SENTENCES, read_sentences
 from tests.acceptance.report import Check, print_checks
 from tests.acceptance.server_process import running_server
@@ -30,29 +34,71 @@ from tests.acceptance.start_up import read_memory
 
 _MOST_RATIO = 1.3  # of the others' 95th percentile, beside bulk work
 _MOST_MIB = 256.0  # that the server may grow by
-_SETTLE_SECONDS = 3.0  # after which what was sent before has been translated
+_SETTLE_SECONDS = 3.0  # after which a phase is as it stays
+_MOST_SETTLE_SECONDS = 60.0  # until the bulk call's texts have been translated, when its sender pauses
 _LONG_BYTES = 1_000_000
+_SENT, _ANSWERED, _FAILED = range(3)  # counts of a bulk call
+_CALM, _BULK, _LONG = "calm", "a bulk call", "a text of 1 MB"  # kinds of phases
 
 
-class PausedSender:
-    """Gives texts to a bulk call while it may.
+class BulkCaller:
+    """Makes a bulk call in a process of its own, as callers do, and gives it texts while it may.
 
     Args:
+        address: of the server.
         sentences: that are sent again and again.
         most: number of texts.
     """
 
-    def __init__(self, sentences: Sequence[str], most: int) -> None:
-        self.may_send = threading.Event()
-        self.num_sent = 0
-        self._sentences = itertools.islice(itertools.cycle(sentences), most)
+    def __init__(self, address: str, sentences: Sequence[str], most: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.may_send = context.Event()
+        self._counts = context.Array("q", 3)
+        arguments = address, list(sentences), most, self.may_send, self._counts
+        self.process = context.Process(target=_call_in_bulk, args=arguments)
+        self.process.start()
 
-    def texts(self) -> Iterator[str]:
-        """Yields the texts; no two are equal."""
-        for number, sentence in enumerate(self._sentences):
-            self.may_send.wait()
-            self.num_sent = number + 1
-            yield f"{sentence} {number}"
+    @property
+    def num_sent(self) -> int:
+        """Texts that have been sent."""
+        return int(self._counts[_SENT])
+
+    @property
+    def num_answered(self) -> int:
+        """Texts with an answer, each counted once."""
+        return int(self._counts[_ANSWERED])
+
+    @property
+    def num_failed(self) -> int:
+        """Answers that are errors, or that came before."""
+        return int(self._counts[_FAILED])
+
+    def settle(self) -> None:
+        """Waits until all that was sent has an answer. Raises RuntimeError if that takes too long."""
+        until = time.monotonic() + _MOST_SETTLE_SECONDS
+        while self.num_answered + self.num_failed < self.num_sent:
+            if time.monotonic() > until:
+                raise RuntimeError(f"texts of the bulk call have no answer after {_MOST_SETTLE_SECONDS:.0f} s")
+            time.sleep(0.05)
+
+
+def _call_in_bulk(
+    address: str, sentences: Sequence[str], most: int, may_send: Event, counts: MutableSequence[int]
+) -> None:
+    def texts() -> Iterator[str]:
+        for number, sentence in enumerate(itertools.islice(itertools.cycle(sentences), most)):
+            may_send.wait()
+            counts[_SENT] = number + 1
+            yield f"{sentence} {number}"  # no two are equal
+
+    found: set[int] = set()
+    with Client(address) as client:
+        for each in client.translate_bulk(texts(), target="de"):
+            if each.translation.error is None and each.index not in found:
+                found.add(each.index)
+                counts[_ANSWERED] += 1
+            else:
+                counts[_FAILED] += 1
 
 
 def call_others(client: Client, sentences: Sequence[str], rate: float, seconds: float, seed: int) -> list[float]:
@@ -98,57 +144,73 @@ def compare(name: str, calm: Sequence[float], busy: Sequence[float]) -> Check:
 def measure(arguments: argparse.Namespace) -> list[Check]:
     """Runs the server and all phases, and returns the table's lines."""
     sentences = read_sentences(arguments.input, 1000)
+    long_text = " ".join(itertools.islice(itertools.cycle(sentences), 100_000))[:_LONG_BYTES]
     checks = [Check("machine", f"{platform.processor() or platform.machine()}, {arguments.rate:g} calls/s of others")]
     with running_server(arguments.server) as server, Client(server.address, deadline_seconds=600) as client:
         call_others(client, sentences, arguments.rate, 5.0, 0)  # warms up
         before = read_memory(server.process.pid).resident
-        sender = PausedSender(sentences, arguments.sentences)
-        found: list[int] = []
-        failed: list[int] = []
-
-        def bulk() -> None:
-            for each in client.translate_bulk(sender.texts(), target="de"):
-                (found if each.translation.error is None else failed).append(each.index)
-
-        calling = threading.Thread(target=bulk)
-        calling.start()
-        times: dict[bool, list[float]] = {False: [], True: []}
+        bulk = BulkCaller(server.address, sentences, arguments.sentences)
+        times: dict[str, list[float]] = {_CALM: [], _BULK: [], _LONG: []}
         for round_number in range(arguments.rounds):
-            for is_busy in (False, True):
-                (sender.may_send.set if is_busy else sender.may_send.clear)()
-                time.sleep(_SETTLE_SECONDS)
-                times[is_busy] += call_others(client, sentences, arguments.rate, arguments.seconds, round_number)
-        beside = len(found)
-        sender.may_send.set()
+            for kind, of_kind in times.items():
+                if kind == _BULK:
+                    bulk.may_send.set()
+                else:
+                    bulk.may_send.clear()
+                    bulk.settle()
+                with _beside(server.address, long_text) if kind == _LONG else contextlib.nullcontext():
+                    time.sleep(_SETTLE_SECONDS)
+                    of_kind += call_others(client, sentences, arguments.rate, arguments.seconds, round_number)
+        beside = bulk.num_answered
+        left = arguments.sentences - beside
+        bulk.may_send.set()
         started = time.monotonic()
-        calling.join()
-        alone = (len(found) - beside) / (time.monotonic() - started)
-        checks.append(compare("a bulk call", times[False], times[True]))
-        is_whole = sorted(found) == list(range(arguments.sentences))
-        measured = f"{len(found)} of {arguments.sentences} texts, {len(failed)} failed; {alone:.0f} a second when alone"
+        bulk.process.join()
+        alone = left / (time.monotonic() - started)
+        checks += [compare(kind, times[_CALM], times[kind]) for kind in (_BULK, _LONG)]
+        is_whole = bulk.num_answered == arguments.sentences and not bulk.num_failed
+        measured = (
+            f"{bulk.num_answered} of {arguments.sentences}, {bulk.num_failed} failed; {alone:.0f} a second when alone"
+        )
         checks.append(Check("each text answered once", measured, "all", is_whole))
+        checks.append(Check("texts left after the last phase", str(left), "> 0", left > 0))
         checks.append(_grown("all of the bulk call", server.process.pid, before))
-        checks += _beside_long_text(client, sentences, arguments, times[False])
+        checks.append(_translated(client, long_text))
         checks.append(_grown("a text of 1 MB, too", server.process.pid, before))
     return checks
 
 
-def _beside_long_text(
-    client: Client, sentences: Sequence[str], arguments: argparse.Namespace, calm: Sequence[float]
-) -> list[Check]:
-    text = " ".join(itertools.islice(itertools.cycle(sentences), 100_000))[:_LONG_BYTES]
-    with ThreadPoolExecutor(1) as pool:
-        started = time.monotonic()
-        translating = pool.submit(lambda: list(client.translate_bulk([text], target="de")))
-        time.sleep(_SETTLE_SECONDS)
-        busy = call_others(client, sentences, arguments.rate, arguments.seconds, 0)
-        (answer,) = translating.result()
+@contextlib.contextmanager
+def _beside(address: str, text: str) -> Iterator[None]:
+    """Has a text translated during the block, and cancels the call at its end.
+
+    Raises:
+        RuntimeError: The translation ended before the block.
+    """
+    ended: list[object] = []
+    with Client(address, deadline_seconds=600) as client:
+
+        def translate() -> None:
+            try:
+                ended.extend(client.translate_bulk([text], target="de"))
+            except TranslationError as error:
+                ended.append(error)
+
+        calling = threading.Thread(target=translate)
+        calling.start()
+        yield
+        if ended:
+            raise RuntimeError(f"the translation of the long text has ended before its phase: {str(ended[0])[:200]}")
+    calling.join()
+
+
+def _translated(client: Client, text: str) -> Check:
+    started = time.monotonic()
+    (answer,) = client.translate_bulk([text], target="de")
     num_tokens = answer.translation.target_tokens
     took = f"{time.monotonic() - started:.0f} s, {num_tokens} target tokens"
-    return [
-        compare("a text of 1 MB", calm, busy),
-        Check("the text of 1 MB", took, "is translated", answer.translation.error is None and num_tokens > 0),
-    ]
+    is_whole = answer.translation.error is None and num_tokens > 0
+    return Check("the text of 1 MB", took, "is translated", is_whole)
 
 
 def _grown(name: str, pid: int, before: float) -> Check:
@@ -161,8 +223,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--sentences", type=int, default=100_000, help="texts of the bulk call (default: %(default)s)")
-    add("--rounds", type=int, default=5, help="of a calm and a busy phase each (default: %(default)s)")
+    add("--sentences", type=int, default=100_000, help="of the bulk call, which lasts longest (default: %(default)s)")
+    add("--rounds", type=int, default=5, help="of one phase of each kind (default: %(default)s)")
     add("--seconds", type=float, default=20.0, help="of a phase (default: %(default)s)")
     add("--rate", type=float, default=5.0, help="calls a second of others (default: %(default)s)")
     add("--input", type=Path, default=DEFAULT_SENTENCES, help="sentences, one a line")
