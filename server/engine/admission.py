@@ -26,12 +26,6 @@ _PATIENCE = 20.0
 # A flow is greedy if it wants this many times what the others want on average, for its weight. Half, and of equal flows
 # some are taken for floods by chance. Twice, and a flood must be larger to be one.
 _GREEDY = 2.0
-# What a lane gives the background: time of its steps, and rows.
-BACKGROUND_TIME = 0.1  # of the foreground's: half, and a flood beside busy tenants stalls; twice, and they notice it
-BACKGROUND_ROWS = 0.25  # of a lane's limits: half, and floods get less done; twice, and the foreground waits for them
-# After so long without a foreground, the background has `LaneLimits.alone_share` of the rows. Half, and requests that
-# come now and then find long steps; twice, and a bulk call beside such requests takes longer.
-ALONE_SECONDS = 1.0
 _MARGIN = 1.5  # on forecasts of a busy engine: less, and answers come late; more, and requests are refused for nothing
 _HOPELESS = 4.0  # times the time that is left: the forecasts of an idle engine are no better than that
 _RETRY_SECONDS = (0.05, 5.0)  # bounds of the time after which a refused caller may try again

@@ -1,12 +1,11 @@
 """The sentences of one kind that a lane steps together: `Batch.step` is one iteration of continuous batching."""
 
 import math
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import InvalidStateError
 
 import numpy as np
 from numpy.typing import NDArray
 
-from server.decoding.result import Result
 from server.decoding.steering import Step, change_step
 from server.engine.aligning import Group, align, needs_attention
 from server.engine.dispatch import Dispatch
@@ -36,7 +35,7 @@ class Batch:
         self._faults = faults
         self.plan = RowPlan(dispatch.limits.lane.max_rows)
         self._opened: Decoder | None = None
-        self._has_cancelled = False  # whether a caller may have left since the last look
+        self._seen_left = 0  # callers that had left at the last look; see `Dispatch`
         self._first_deadline = math.inf  # of the running sentences
         self._unaligned = Group()
         self._has_log_probs = False  # the last step
@@ -75,7 +74,8 @@ class Batch:
         for sentence in sentences:
             sentence.admitted = now
             self._first_deadline = min(self._first_deadline, sentence.deadline)
-            sentence.future.add_done_callback(self._note_done)
+            if sentence.future.cancelled():
+                self._seen_left = -1  # whatever has been seen
 
     def step(self, came: float, *, is_alone: bool = False, is_full: bool = False) -> None:
         """Drops sentences that are cancelled or late, takes one step with the others, and answers finished ones.
@@ -103,7 +103,7 @@ class Batch:
         except Exception as error:  # noqa: BLE001  # whatever it was, every sentence must be answered
             self.fail(error, self.sentences)
 
-    def rest(self) -> None:
+    def free_caches(self) -> None:
         """Gives back the caches. The batch must have no sentences."""
         self._opened = None
 
@@ -125,18 +125,14 @@ class Batch:
 
     def _drop_over(self, now: float) -> None:
         """Answers the sentences whose callers have left or whose deadlines have passed, and frees their rows."""
-        if not self._has_cancelled and now < self._first_deadline:
+        num_left = self._dispatch.num_left  # first, so that no caller that leaves meanwhile is missed
+        if num_left == self._seen_left and now < self._first_deadline:
             return  # asking each future takes a microsecond for each row of a step
-        self._has_cancelled = False  # first, so that no caller that leaves meanwhile is missed
+        self._seen_left = num_left
         over = [sentence for sentence in self.plan.running if sentence.is_over(now)]
         self._remove(over)
         self._first_deadline = min((sentence.deadline for sentence in self.plan.running), default=math.inf)
         end_over(over, now, self._metrics)
-
-    def _note_done(self, future: Future[Result]) -> None:
-        """Notes that a caller has left. It may run on any thread."""
-        if future.cancelled():
-            self._has_cancelled = True
 
     def _rearrange(self, entering: list[Sentence]) -> None:
         """Closes the gaps of sentences that have left, lets beams grow, and makes room for sentences that enter.

@@ -7,9 +7,12 @@ admitted, and `server.engine.fair_queue` which sentence is next.
 import math
 import threading
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future
 
 from server.averages import FadingSum
+from server.decoding.result import Result
 from server.engine.admission import Admission, Claim, Request, Snapshot, admit, request_of
+from server.engine.background import Background
 from server.engine.cost import CostModel, Demand
 from server.engine.fair_queue import Entry, FairQueue, Load
 from server.engine.flow import Flow
@@ -21,7 +24,6 @@ from server.shares import Shares
 # A flow keeps its share for so long after its last request. Half, and a flood takes the rows of callers that pause.
 # Twice, and rows stay free for callers that have gone.
 _ACTIVE_SECONDS = 1.0
-_FIRST_SECONDS = 0.25  # that the background is taken to have had before it had any
 _LOOK_SECONDS = 0.1  # between two looks at all that waits; half, and a long queue costs lanes twice the time
 
 
@@ -30,6 +32,7 @@ class Dispatch:
 
     Attributes:
         clock: seconds, monotonic.
+        num_left: callers that have left. While it stays, nobody need ask each future whether it is cancelled.
         is_open: False once the engine has been stopped.
     """
 
@@ -41,9 +44,13 @@ class Dispatch:
         self._shares: Shares[Flow] = Shares(_ACTIVE_SECONDS, clock)  # of rows that run
         self._asked: dict[Flow, FadingSum] = {}  # row-steps, of active flows
         self._running_rows = 0  # of all flows; lanes read it without the lock
-        self._background: Collection[Flow] = ()
-        self._seconds = FadingSum(clock), FadingSum(clock)  # of foreground and background
+        self.background = Background(clock)
+        self._num_foreground = 0  # lanes that have one
+        self._num_idle = 0  # lanes that have nothing
+        self._is_resting = False  # a lane is
         self._next_look = -math.inf
+        self._seen_left = 0  # `num_left` at the last look
+        self.num_left = 0
         self._changed = threading.Condition()
         self.is_open = True
 
@@ -81,8 +88,19 @@ class Dispatch:
             self._asked[request.flow].add(demand.work)
             entry.forecast_seconds = None if is_idle else admission.seconds
             self._queue.add(entry)
-            self._background = admission.background
+            self.background.flows = admission.background
             self._changed.notify_all()
+        for sentence in sentences:  # nobody else has the futures yet, so nobody can have left
+            self.watch(sentence)
+
+    def watch(self, sentence: Sentence) -> None:
+        """Has `num_left` count the sentence's caller when it leaves."""
+        sentence.future.add_done_callback(self._note_done)
+
+    def _note_done(self, future: Future[Result]) -> None:
+        if future.cancelled():
+            with self._changed:
+                self.num_left += 1
 
     def take(
         self, limits: LaneLimits, footprint: Footprint, longest: int, *, is_background: bool
@@ -107,7 +125,7 @@ class Dispatch:
         longest_taken = 0
         with self._changed:
             even_rows = math.ceil((self._queue.load.num_rows + self._running_rows) / self.limits.num_lanes)
-            while (entry := self._queue.head(self._background, are_in=is_background)) is not None:
+            while (entry := self._queue.head(self.background.flows, are_in=is_background)) is not None:
                 head = entry.sentences[0]
                 longest = max(longest, len(head.source_ids))
                 longest_taken = max(longest_taken, len(head.source_ids))
@@ -133,6 +151,8 @@ class Dispatch:
             return []
         self._next_look = now + _LOOK_SECONDS
         dropped: list[Sentence] = []
+        num_left = self.num_left  # first, so that no caller that leaves meanwhile is missed
+        have_left, self._seen_left = num_left != self._seen_left, num_left
         rows = self._running_rows
         # An idle engine tries what it has admitted, because its forecasts are rough.
         step_seconds, work_seconds = (self.cost.step_seconds(rows), self.cost.work_seconds(1.0)) if rows else (0, 0)
@@ -140,11 +160,14 @@ class Dispatch:
             entries = list(self._queue)
         for entry in entries:
             with self._changed:
-                sentences = list(entry.sentences)
-            if not sentences:
+                first = next(iter(entry.sentences), None)
+            if first is None:
                 continue
-            first = sentences[0]
             is_late = now + entry.load.work * work_seconds + first.steps * step_seconds >= first.deadline
+            if not (is_late or have_left):
+                continue
+            with self._changed:
+                sentences = list(entry.sentences)
             over = {sentence for sentence in sentences if is_late or sentence.future.cancelled()}
             if over:
                 with self._changed:
@@ -152,10 +175,42 @@ class Dispatch:
         return dropped
 
     def note_seconds(self, seconds: float, *, is_background: bool) -> None:
-        """Notes how long a lane's steps took, which counts while a flow is in the background."""
+        """See `Background.note_seconds`."""
         with self._changed:
-            if self._background:
-                self._seconds[is_background].add(seconds)
+            self.background.note_seconds(seconds, is_background=is_background)
+
+    def count_foreground(self, sign: int) -> None:
+        """Notes that a lane has a foreground, +1, or has none any more, -1."""
+        with self._changed:
+            self._num_foreground += sign
+            self._changed.notify_all()
+
+    def rest(self, is_wanted: Callable[[], bool], seconds: float) -> float:
+        """Has a lane wait while others have a foreground and no other is idle; returns the seconds that it has waited.
+
+        One lane rests at a time. So a core is free for the thread that answers calls, which would else take one from a
+        lane with a foreground. The lane goes on if a sentence of the foreground waits.
+
+        Args:
+            is_wanted: whether the lane should go on.
+            seconds: after which it goes on.
+        """
+
+        def is_over() -> bool:
+            if not self._num_foreground or self._num_idle or not self.is_open or is_wanted():
+                return True
+            return self._queue.head(self.background.flows, are_in=False) is not None
+
+        started = self.clock()
+        with self._changed:
+            if self._is_resting or is_over():
+                return 0.0
+            self._is_resting = True
+            self._changed.wait_for(is_over, min(seconds, threading.TIMEOUT_MAX))
+            self._is_resting = False
+        rested = self.clock() - started
+        self.note_seconds(rested, is_background=False)
+        return rested
 
     def count(self, sentences: Collection[Sentence], sign: int) -> None:
         """Notes that a lane runs sentences, +1, or that they have left it, -1."""
@@ -171,7 +226,10 @@ class Dispatch:
     def wait(self, is_wanted: Callable[[], bool], seconds: float = math.inf) -> bool:
         """Blocks an idle lane until it is wanted; returns False if the dispatch is closed or the time is up."""
         with self._changed:
+            self._num_idle += 1
+            self._changed.notify_all()
             self._changed.wait_for(lambda: is_wanted() or not self.is_open, min(seconds, threading.TIMEOUT_MAX))
+            self._num_idle -= 1
             return is_wanted() and self.is_open
 
     def wake(self) -> None:
@@ -212,8 +270,8 @@ class Dispatch:
             waiting=queue.load,
             waiting_of_flow=queue.load_of(flow),
             claims=claims,
-            background=self._background,
-            background_pace=self._background_pace,
+            background=self.background.flows,
+            background_pace=self.background.pace,
         )
         try:
             return admit(request, snapshot, self.cost, self.limits)
@@ -221,9 +279,3 @@ class Dispatch:
             if not flow.is_bulk:
                 self._asked[flow].add(request.demand.work)
             raise
-
-    @property
-    def _background_pace(self) -> float:
-        """The part of the time, over 0 to 1, in which lanes have lately stepped the background while it had work."""
-        foreground, background = self._seconds[False].value, self._seconds[True].value
-        return (background + _FIRST_SECONDS) / (foreground + background + _FIRST_SECONDS)

@@ -7,10 +7,9 @@ alone, whose translation is known. The supervisor (`server.models.supervisor`) s
 
 import enum
 import logging
-import math
 import threading
 
-from server.engine.admission import ALONE_SECONDS, BACKGROUND_ROWS, BACKGROUND_TIME
+from server.engine.background import BACKGROUND_TIME
 from server.engine.batch import Batch
 from server.engine.cores import Gate
 from server.engine.dispatch import Dispatch
@@ -70,7 +69,7 @@ class Lane:
         )
         self._batches = self._foreground + self._background
         self._owed_seconds = 0.0  # of the background's last step, that it has not earned yet
-        self._foreground_until = -math.inf  # instant up to which the foreground counts as present
+        self._has_foreground = False  # as the dispatch knows it
         self._canary: Sentence | None = None  # that no batch has yet
         self._num_forgiven = 0 if is_proven else -1  # faults; the supervisor writes this, the thread `faults`
         self.kinds: tuple[StepKind, ...] = (StepKind.PLAIN,)
@@ -103,6 +102,7 @@ class Lane:
     def send_canary(self, sentence: Sentence) -> None:
         """Gives the lane a canary, which enters before all sentences that wait, as soon as it has rows for it."""
         self._canary = sentence
+        self._dispatch.watch(sentence)
         self._dispatch.wake()
 
     def forgive(self, num_faults: int) -> None:
@@ -130,7 +130,8 @@ class Lane:
                 with self._gate.work():
                     self.step()
                     while self.num_rows and self._dispatch.is_open and not self.is_out:
-                        self.step()
+                        if not self._rest():
+                            self.step()
         except BaseException as error:  # whatever it was, every sentence must be answered
             logger.critical("a lane has died", exc_info=error, extra={"facts": {"error": str(error)}})
             self.is_out = True
@@ -147,9 +148,9 @@ class Lane:
         with self._gate.turn(self._dispatch.asked_seconds) as is_only_engine:
             end_over(self._dispatch.drop_over(), self._clock(), self._metrics)
             has_foreground = self._step_all(self._foreground, came, is_only_engine=is_only_engine)
+            self._tell_foreground(any(batch.plan.running for batch in self._foreground))
             now = self._clock()
             if has_foreground:
-                self._foreground_until = now + ALONE_SECONDS
                 self._dispatch.note_seconds(now - came, is_background=False)
                 self._owed_seconds -= (now - came) * BACKGROUND_TIME
                 if self._owed_seconds > 0:
@@ -159,7 +160,23 @@ class Lane:
                 self._dispatch.note_seconds(self._owed_seconds, is_background=True)
                 for batch in self._background:
                     if not batch.plan.running:
-                        batch.rest()
+                        batch.free_caches()
+
+    def _rest(self) -> bool:
+        """Waits if a lane with a foreground needs it and this one has none; returns whether it has waited.
+
+        It waits until the background has earned a step, as in `step`, or until the lane is called.
+        """
+        if self._has_foreground or self._owed_seconds <= 0:
+            return False
+        rested = self._dispatch.rest(self._is_called, self._owed_seconds / BACKGROUND_TIME)
+        self._owed_seconds -= rested * BACKGROUND_TIME
+        return rested > 0
+
+    def _tell_foreground(self, has_foreground: bool) -> None:
+        if has_foreground is not self._has_foreground:
+            self._has_foreground = has_foreground
+            self._dispatch.count_foreground(+1 if has_foreground else -1)
 
     def _step_all(self, batches: list[Batch], came: float, *, is_only_engine: bool) -> bool:
         """Lets sentences enter these batches, and steps each batch that has any; returns whether one has."""
@@ -176,6 +193,8 @@ class Lane:
             return False
         is_alone = is_only_engine and self._dispatch.is_all(_footprint(self._batches).rows)
         stepped = [batch for batch in batches if batch.plan.running]
+        if batches is self._foreground:
+            self._tell_foreground(bool(stepped))
         for batch in stepped:
             if batch.kind not in self.kinds:
                 self.kinds += (batch.kind,)
@@ -202,7 +221,7 @@ class Lane:
             return [], False
         share = 1.0
         if is_background:
-            share = BACKGROUND_ROWS if self._clock() < self._foreground_until else self._limits.alone_share
+            share = self._dispatch.background.share(self._limits.alone_share)
         limits = self._limits.beside(_footprint(self._foreground if is_background else self._background), share)
         longest = max(max(batch.plan.longest()) for batch in batches)
         return self._dispatch.take(limits, _footprint(batches), longest, is_background=is_background)
@@ -212,12 +231,15 @@ class Lane:
         if self._dispatch.wait(self._is_wanted, self._limits.idle_seconds):
             return True
         for batch in self._batches:
-            batch.rest()
+            batch.free_caches()
         return self._dispatch.wait(self._is_wanted)
 
     def _is_wanted(self) -> bool:
         has_work = self.state is LaneState.SERVING and self._dispatch.waiting.num_sentences > 0
-        return has_work or self.is_out or self._canary is not None
+        return has_work or self._is_called()
+
+    def _is_called(self) -> bool:
+        return self.is_out or self._canary is not None
 
     def _leave(self) -> None:
         """Answers the sentences that are left, and frees their rows."""
@@ -230,6 +252,7 @@ class Lane:
             if self._canary is not None:
                 fail(self._canary, error, self._metrics)
         finally:
+            self._tell_foreground(False)
             self.step_started = None
             self.has_ended = True
             self._alarm.set()

@@ -124,6 +124,18 @@ def test_cancelled_sentence_is_gone_by_the_next_step(parts: Parts, batch: Batch)
     assert stays.result(0).hypotheses[0].ids == tokens(5)
 
 
+def test_a_sentence_whose_caller_left_while_it_waited_never_runs(parts: Parts, batch: Batch) -> None:
+    parts.submit(5)
+    parts.step(batch)
+    (leaves,) = parts.submit(5)
+    leaves.cancel()
+    batch.step(0.0)  # the batch looks, and the sentence still waits
+    parts.step(batch)
+
+    assert parts.sample("sentences_total", outcome="cancelled") == 1
+    assert len(batch.sentences) == 1
+
+
 def test_sentence_cancelled_during_its_last_step_does_no_harm(parts: Parts, batch: Batch) -> None:
     leaves, stays = parts.submit(1, 2)
     parts.step(batch)

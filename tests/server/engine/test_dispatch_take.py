@@ -160,7 +160,7 @@ def test_lane_with_its_part_of_the_rows_leaves_the_next_sentence_to_the_other() 
 def test_a_flow_that_asks_for_more_than_its_share_is_in_the_background() -> None:
     dispatch, neighbours, flood = flooded()
 
-    assert dispatch._background
+    assert dispatch.background.flows
     assert take(dispatch) == neighbours
     assert take(dispatch) == []
     assert take(dispatch, lane_limits(max_rows=10), is_background=True) == flood[:10]
@@ -171,7 +171,7 @@ def test_a_flow_alone_is_not_in_the_background() -> None:
     large = [new_sentence() for _ in range(100)]
     dispatch.add(large)
 
-    assert not dispatch._background
+    assert not dispatch.background.flows
     assert take(dispatch, is_background=True) == []
     assert take(dispatch) == large
 
@@ -201,7 +201,7 @@ def test_a_flow_without_sentences_stays_in_the_background_while_it_wants_more_th
     dispatch.add([new_sentence(flow=NEIGHBOUR) for _ in range(4)])  # of three times the weight
     dispatch.add([wanted := new_sentence(flow=FLOOD.of_long())])
 
-    assert not dispatch._background
+    assert not dispatch.background.flows
     assert wanted in take(dispatch)
 
 

@@ -95,7 +95,7 @@ def test_both_the_flood_and_the_others_have_their_seconds_noted(parts: Parts, la
     lane.step()
 
     foreground, background = 0.25 * math.exp(-1.0 / 2.0), 1.0 + 0.25  # a second later, and as it is taken to begin
-    assert parts.dispatch._background_pace == pytest.approx(background / (foreground + background))
+    assert parts.dispatch.background.pace == pytest.approx(background / (foreground + background))
 
 
 def test_a_bulk_call_alone_has_three_quarters_of_the_rows_and_its_next_caller_has_steps_apart(
@@ -130,6 +130,64 @@ def test_a_bulk_call_gets_no_more_rows_until_nobody_has_called_for_a_second(part
     lane.step()
 
     assert [batch.plan.footprint.rows for batch in lane._background] == [6, 0]
+
+
+def test_a_caller_of_one_lane_counts_for_the_background_of_all() -> None:
+    parts = Parts(num_lanes=2)
+    lane, other = parts.open_lane(), parts.open_lane()
+    parts.submit(5, flow=NEIGHBOUR)
+    lane.step()
+    parts.submit(*[45] * 20, flow=FLOOD.of_bulk())
+    batch_sizes(parts, other, 3)
+
+    assert [batch.plan.footprint.rows for batch in other._background] == [2, 0]
+
+
+def test_a_lane_rests_beside_the_foreground_of_another_until_it_has_earned_a_step(
+    parts: Parts, lane: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float] = []
+
+    def rest(_: object, seconds: float) -> float:
+        asked.append(seconds)
+        return 0.06
+
+    monkeypatch.setattr(parts.dispatch, "rest", rest)
+    parts.runner.spoil = lambda *_: setattr(parts.clock, "now", parts.clock.now + 0.01)
+    parts.submit(*[45] * 20, flow=FLOOD.of_bulk())
+    lane.step()
+    for _ in range(3):
+        lane._rest()
+    assert asked == pytest.approx([0.1, 0.04]), "the step took 0.01 s, and it earns a tenth"
+
+    lane.step()
+    parts.submit(5, flow=NEIGHBOUR)
+    lane.step()
+    lane._rest()
+    assert len(asked) == 2, "it has a foreground itself"
+
+
+def test_a_lane_tells_whether_it_has_a_foreground(parts: Parts, lane: Lane) -> None:
+    parts.submit(2, flow=NEIGHBOUR)
+    parts.submit(*[45] * 20, flow=FLOOD.of_bulk())
+
+    told = []
+    for _ in range(3):
+        lane.step()
+        told.append(parts.dispatch._num_foreground)
+
+    assert told == [1, 1, 0], "the eos is a step, too"
+
+
+def test_a_lane_that_ends_has_no_foreground(parts: Parts, lane: Lane) -> None:
+    parts.submit(45, flow=NEIGHBOUR)
+    lane.step()
+    assert parts.dispatch._num_foreground == 1
+
+    lane.take_out()
+    lane.run()
+
+    assert parts.dispatch._num_foreground == 0
 
 
 def test_a_flood_takes_no_row_that_the_others_have(parts: Parts, lane: Lane) -> None:

@@ -13,7 +13,7 @@ from server.engine.lane import Lane, LaneState
 from server.errors import NotServing
 from server.network import StepKind
 from tests.fakes import EOS
-from tests.server.engine.parts import SHORTLIST, Parts, sentence_of, tokens
+from tests.server.engine.parts import FLOOD, SHORTLIST, Parts, sentence_of, tokens
 
 SECONDS = 100.0  # far above what any of these needs; a hang fails
 
@@ -177,3 +177,35 @@ def test_a_lane_is_counted_at_the_gate_while_it_has_anything_to_run(parts: Parts
     thread.join(SECONDS)
 
     assert seen == ["in after 0 steps", "out after 3 steps", "in after 3 steps", "out after 5 steps"]
+
+
+@pytest.mark.parametrize("event", ["canary", "take_out", "close", "foreground"])
+def test_a_resting_lane_goes_on_when_it_is_called(event: str) -> None:
+    parts = Parts(num_lanes=2)
+    parts.dispatch.clock = time.monotonic
+    lane = parts.open_lane()
+    parts.dispatch.count_foreground(+1)  # of another lane
+    pauses = iter([0.3])  # of the first step, which then is owed
+    parts.runner.spoil = lambda *_: time.sleep(next(pauses, 0.0))
+    (bulk,) = parts.submit(5, flow=FLOOD.of_bulk())
+    thread = threading.Thread(target=lane.run, daemon=True)
+    thread.start()
+    while not parts.dispatch._is_resting:
+        time.sleep(0.001)
+    time.sleep(0.05)
+    assert len(parts.runner.kinds) == 1, "it takes no step"
+
+    if event == "canary":
+        lane.send_canary(canary := sentence_of((2, 50, EOS)))
+        assert canary.future.result(SECONDS).hypotheses[0].ids == tokens(2)
+    elif event == "foreground":
+        (caller,) = parts.submit(2)
+        assert caller.result(SECONDS).hypotheses[0].ids == tokens(2)
+    else:
+        lane.take_out() if event == "take_out" else parts.dispatch.close()
+        thread.join(1.0)
+        assert len(parts.runner.kinds) == 1, "and none at its end"
+        assert isinstance(bulk.exception(SECONDS), NotServing)
+    parts.dispatch.close()
+    thread.join(SECONDS)
+    assert lane.has_ended

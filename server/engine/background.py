@@ -1,0 +1,56 @@
+"""How much of the lanes the background has: time of their steps, and rows.
+
+`docs/explanations/overload.md` says which flows are in the background, and why.
+"""
+
+import math
+from collections.abc import Callable, Collection
+
+from server.averages import FadingSum
+from server.engine.flow import Flow
+
+# Of the foreground's time, that the background has of a lane beside it. Half, and a flood beside busy tenants stalls;
+# twice, and they notice it.
+BACKGROUND_TIME = 0.1
+# Part of a lane's rows and caches that the background has beside a foreground. Half, and floods get less done; twice,
+# and the foreground waits for them.
+_SHARE = 0.25
+# After so long without a foreground in any lane, the background has `LaneLimits.alone_share`. Half, and requests that
+# come now and then find long steps; twice, and a bulk call beside such requests takes longer.
+_ALONE_SECONDS = 1.0
+_FIRST_SECONDS = 0.25  # that the background is taken to have had before it had any
+
+
+class Background:
+    """Is shared by the lanes of an engine. One thread at a time may change it.
+
+    Attributes:
+        flows: that are in the background.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.flows: Collection[Flow] = ()
+        self._clock = clock
+        self._seconds = FadingSum(clock), FadingSum(clock)  # of foreground and background
+        self._foreground_until = -math.inf  # instant up to which the foreground counts as present
+
+    def note_seconds(self, seconds: float, *, is_background: bool) -> None:
+        """Notes how long a lane's steps took, which counts while a flow is in the background."""
+        if not is_background:
+            self._foreground_until = self._clock() + _ALONE_SECONDS
+        if self.flows:
+            self._seconds[is_background].add(seconds)
+
+    @property
+    def pace(self) -> float:
+        """The part of the time, over 0 to 1, in which lanes have lately stepped the background while it had work."""
+        foreground, background = self._seconds[False].value, self._seconds[True].value
+        return (background + _FIRST_SECONDS) / (foreground + background + _FIRST_SECONDS)
+
+    def share(self, alone_share: float) -> float:
+        """Returns the part of a lane's rows and caches that it may take, over 0 to 1; any thread may ask.
+
+        Args:
+            alone_share: the part while there is no foreground.
+        """
+        return _SHARE if self._clock() < self._foreground_until else alone_share
