@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection
 from server.averages import FadingSum
 from server.engine.flow import Flow
 
-# Of the foreground's time, that the background has of a lane beside it. Half, and a flood beside busy tenants stalls;
-# twice, and they notice it.
+# Time that the background gets of a lane, as a part of the time that the foreground takes there, or that the lane
+# rests. Half, and a flood beside busy tenants stalls; twice, and they notice it.
 BACKGROUND_TIME = 0.1
 # Part of a lane's rows and caches that the background has beside a foreground. Half, and floods get less done; twice,
 # and the foreground waits for them.
@@ -35,7 +35,10 @@ class Background:
         self._foreground_until = -math.inf  # instant up to which the foreground counts as present
 
     def note_seconds(self, seconds: float, *, is_background: bool) -> None:
-        """Notes how long a lane's steps took, which counts while a flow is in the background."""
+        """Notes for how long a lane has stepped the foreground or the background; a rest counts as foreground.
+
+        The seconds count for `pace` only while a flow is in the background.
+        """
         if not is_background:
             self._foreground_until = self._clock() + _ALONE_SECONDS
         if self.flows:

@@ -35,7 +35,7 @@ class Batch:
         self._faults = faults
         self.plan = RowPlan(dispatch.limits.lane.max_rows)
         self._opened: Decoder | None = None
-        self._seen_left = 0  # callers that had left at the last look; see `Dispatch`
+        self._seen_left = 0  # `Dispatch.num_left` at the last look
         self._first_deadline = math.inf  # of the running sentences
         self._unaligned = Group()
         self._has_log_probs = False  # the last step
@@ -75,7 +75,7 @@ class Batch:
             sentence.admitted = now
             self._first_deadline = min(self._first_deadline, sentence.deadline)
             if sentence.future.cancelled():
-                self._seen_left = -1  # whatever has been seen
+                self._seen_left = -1  # so that the next step looks
 
     def step(self, came: float, *, is_alone: bool = False, is_full: bool = False) -> None:
         """Drops sentences that are cancelled or late, takes one step with the others, and answers finished ones.

@@ -32,7 +32,8 @@ class Dispatch:
 
     Attributes:
         clock: seconds, monotonic.
-        num_left: callers that have left. While it stays, nobody need ask each future whether it is cancelled.
+        background: which flows are in it, and how much of the lanes it has.
+        num_left: sentences whose callers have left, since the start; it grows whenever one is cancelled.
         is_open: False once the engine has been stopped.
     """
 
@@ -94,7 +95,7 @@ class Dispatch:
             self.watch(sentence)
 
     def watch(self, sentence: Sentence) -> None:
-        """Has `num_left` count the sentence's caller when it leaves."""
+        """Has `num_left` count the sentence when its caller leaves."""
         sentence.future.add_done_callback(self._note_done)
 
     def _note_done(self, future: Future[Result]) -> None:
@@ -183,17 +184,14 @@ class Dispatch:
         """Notes that a lane has a foreground, +1, or has none any more, -1."""
         with self._changed:
             self._num_foreground += sign
-            self._changed.notify_all()
+            if self._is_resting:
+                self._changed.notify_all()
 
     def rest(self, is_wanted: Callable[[], bool], seconds: float) -> float:
         """Has a lane wait while others have a foreground and no other is idle; returns the seconds that it has waited.
 
-        One lane rests at a time. So a core is free for the thread that answers calls, which would else take one from a
-        lane with a foreground. The lane goes on if a sentence of the foreground waits.
-
-        Args:
-            is_wanted: whether the lane should go on.
-            seconds: after which it goes on.
+        It goes on after so many seconds, if it is wanted, or if a sentence of the foreground waits. One lane rests at a
+        time. So a core is free for the thread that answers calls, which would else take one from a foreground.
         """
 
         def is_over() -> bool:
@@ -227,13 +225,14 @@ class Dispatch:
         """Blocks an idle lane until it is wanted; returns False if the dispatch is closed or the time is up."""
         with self._changed:
             self._num_idle += 1
-            self._changed.notify_all()
+            if self._is_resting:
+                self._changed.notify_all()
             self._changed.wait_for(lambda: is_wanted() or not self.is_open, min(seconds, threading.TIMEOUT_MAX))
             self._num_idle -= 1
             return is_wanted() and self.is_open
 
     def wake(self) -> None:
-        """Lets every idle lane find out whether it is wanted."""
+        """Lets every idle or resting lane find out whether it is wanted."""
         with self._changed:
             self._changed.notify_all()
 

@@ -165,7 +165,7 @@ class Lane:
     def _rest(self) -> bool:
         """Waits if a lane with a foreground needs it and this one has none; returns whether it has waited.
 
-        It waits until the background has earned a step, as in `step`, or until the lane is called.
+        It waits until the background has earned a step, as in `step`, unless `Dispatch.rest` ends sooner.
         """
         if self._has_foreground or self._owed_seconds <= 0:
             return False

@@ -34,8 +34,8 @@ from tests.acceptance.start_up import read_memory
 
 _MOST_RATIO = 1.3  # of the others' 95th percentile, beside bulk work
 _MOST_MIB = 256.0  # that the server may grow by
-_SETTLE_SECONDS = 3.0  # after which a phase is as it stays
-_MOST_SETTLE_SECONDS = 60.0  # until the bulk call's texts have been translated, when its sender pauses
+_SETTLE_SECONDS = 3.0  # after which a phase is steady
+_MOST_SETTLE_SECONDS = 60.0  # in which what the bulk call has sent must be answered
 _LONG_BYTES = 1_000_000
 _SENT, _ANSWERED, _FAILED = range(3)  # counts of a bulk call
 _CALM, _BULK, _LONG = "calm", "a bulk call", "a text of 1 MB"  # kinds of phases
@@ -55,7 +55,7 @@ class BulkCaller:
         self.may_send = context.Event()
         self._counts = context.Array("q", 3)
         arguments = address, list(sentences), most, self.may_send, self._counts
-        self.process = context.Process(target=_call_in_bulk, args=arguments)
+        self.process = context.Process(target=_call_in_bulk, args=arguments, daemon=True)
         self.process.start()
 
     @property
@@ -70,7 +70,7 @@ class BulkCaller:
 
     @property
     def num_failed(self) -> int:
-        """Answers that are errors, or that came before."""
+        """Answers that are errors, or that repeat an earlier one."""
         return int(self._counts[_FAILED])
 
     def settle(self) -> None:
@@ -185,7 +185,7 @@ def _beside(address: str, text: str) -> Iterator[None]:
     """Has a text translated during the block, and cancels the call at its end.
 
     Raises:
-        RuntimeError: The translation ended before the block.
+        RuntimeError: The translation ended before the end of the block.
     """
     ended: list[object] = []
     with Client(address, deadline_seconds=600) as client:
@@ -199,8 +199,8 @@ def _beside(address: str, text: str) -> Iterator[None]:
         calling = threading.Thread(target=translate)
         calling.start()
         yield
-        if ended:
-            raise RuntimeError(f"the translation of the long text has ended before its phase: {str(ended[0])[:200]}")
+        if ended or not calling.is_alive():
+            raise RuntimeError(f"the long text ended before the end of its phase: {str(ended[:1])[:200]}")
     calling.join()
 
 
@@ -223,7 +223,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--sentences", type=int, default=100_000, help="of the bulk call, which lasts longest (default: %(default)s)")
+    add(
+        "--sentences",
+        type=int,
+        default=100_000,
+        help="texts of the bulk call; it must outlast all phases (default: %(default)s)",
+    )
     add("--rounds", type=int, default=5, help="of one phase of each kind (default: %(default)s)")
     add("--seconds", type=float, default=20.0, help="of a phase (default: %(default)s)")
     add("--rate", type=float, default=5.0, help="calls a second of others (default: %(default)s)")

@@ -168,6 +168,14 @@ class Parts:
         return value
 
 
+def run_on_thread(lane: Lane) -> None:
+    """Runs a lane to its end; a lane that hangs fails the test."""
+    thread = threading.Thread(target=lane.run, daemon=True)
+    thread.start()
+    thread.join(100.0)
+    assert not thread.is_alive()
+
+
 def take(
     dispatch: Dispatch,
     limits: LaneLimits | None = None,

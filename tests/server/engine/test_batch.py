@@ -124,6 +124,22 @@ def test_cancelled_sentence_is_gone_by_the_next_step(parts: Parts, batch: Batch)
     assert stays.result(0).hypotheses[0].ids == tokens(5)
 
 
+def test_no_running_sentence_is_asked_while_nobody_has_left(
+    parts: Parts, batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (running,) = parts.submit(5)
+    (other,) = parts.submit(5)
+    parts.step(batch)
+    asked: list[bool] = []
+    monkeypatch.setattr(running, "cancelled", lambda: bool(asked.append(True)))
+    parts.step(batch)
+    assert not asked
+
+    other.cancel()
+    parts.step(batch)
+    assert asked
+
+
 def test_a_sentence_whose_caller_left_while_it_waited_never_runs(parts: Parts, batch: Batch) -> None:
     parts.submit(5)
     parts.step(batch)

@@ -115,6 +115,29 @@ def test_what_another_lane_takes_while_all_is_looked_at_is_that_lanes() -> None:
     assert dispatch.waiting == Load()
 
 
+def test_no_future_is_asked_while_nobody_has_left() -> None:
+    clock = FakeClock()
+    dispatch, num_asked = new_dispatch(clock=clock), 0
+
+    class Counted(Future[Result]):
+        def cancelled(self) -> bool:
+            nonlocal num_asked
+            num_asked += 1
+            return super().cancelled()
+
+    sentences = [new_sentence() for _ in range(3)]
+    sentences[0].future = Counted()
+    dispatch.add(sentences)
+    clock.now = 1.0
+    assert dispatch.drop_over() == []
+    assert num_asked == 0
+
+    sentences[1].future.cancel()
+    clock.now = 2.0
+    assert dispatch.drop_over() == [sentences[1]]
+    assert num_asked == 1
+
+
 def test_all_that_waits_is_looked_at_a_few_times_a_second() -> None:
     clock = FakeClock()
     dispatch = new_dispatch(clock=clock)

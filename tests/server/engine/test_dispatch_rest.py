@@ -49,7 +49,7 @@ def dispatch() -> Dispatch:
 
 
 def test_no_lane_rests_while_no_other_has_a_foreground() -> None:
-    assert new_dispatch(num_lanes=2).rest(lambda: False, math.inf) == 0.0
+    assert new_dispatch(num_lanes=2).rest(lambda: False, 0.01) == 0.0
 
 
 def test_a_lane_rests_until_the_time_is_up(dispatch: Dispatch) -> None:
@@ -99,7 +99,7 @@ def test_no_lane_rests_while_another_one_has_nothing_to_do(dispatch: Dispatch) -
     idle = threading.Thread(target=dispatch.wait, args=[is_wanted.is_set], daemon=True)
     idle.start()
     lane.join()
-    assert dispatch.rest(lambda: False, math.inf) == 0.0
+    assert dispatch.rest(lambda: False, 0.01) == 0.0
 
     is_wanted.set()
     dispatch.wake()
@@ -110,7 +110,7 @@ def test_no_lane_rests_while_another_one_has_nothing_to_do(dispatch: Dispatch) -
 def test_one_lane_rests_at_a_time(dispatch: Dispatch) -> None:
     lane = Resting(dispatch)
 
-    assert dispatch.rest(lambda: False, math.inf) == 0.0
+    assert dispatch.rest(lambda: False, 0.01) == 0.0
 
     dispatch.count_foreground(-1)
     lane.join()

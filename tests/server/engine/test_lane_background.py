@@ -11,7 +11,7 @@ from server.decoding.options import DecodingOptions
 from server.decoding.result import Result
 from server.engine.lane import Lane
 from tests.fakes import EOS
-from tests.server.engine.parts import FLOOD, LITTLE, NEIGHBOUR, Parts, batch_sizes, sentence_of, tokens
+from tests.server.engine.parts import FLOOD, LITTLE, NEIGHBOUR, Parts, batch_sizes, run_on_thread, sentence_of, tokens
 
 
 def step(lane: Lane, times: int = 1) -> None:
@@ -185,7 +185,7 @@ def test_a_lane_that_ends_has_no_foreground(parts: Parts, lane: Lane) -> None:
     assert parts.dispatch._num_foreground == 1
 
     lane.take_out()
-    lane.run()
+    run_on_thread(lane)
 
     assert parts.dispatch._num_foreground == 0
 

@@ -13,16 +13,9 @@ from server.engine.lane import Lane, LaneState
 from server.errors import NotServing
 from server.network import StepKind
 from tests.fakes import EOS
-from tests.server.engine.parts import FLOOD, SHORTLIST, Parts, sentence_of, tokens
+from tests.server.engine.parts import FLOOD, SHORTLIST, Parts, run_on_thread, sentence_of, tokens
 
 SECONDS = 100.0  # far above what any of these needs; a hang fails
-
-
-def run_on_thread(lane: Lane) -> None:
-    """Runs a lane to its end."""
-    thread = threading.Thread(target=lane.run)
-    thread.start()
-    thread.join(SECONDS)
 
 
 def test_a_lane_that_dies_answers_its_sentences_and_frees_their_rows(parts: Parts, lane: Lane) -> None:
@@ -185,7 +178,7 @@ def test_a_resting_lane_goes_on_when_it_is_called(event: str) -> None:
     parts.dispatch.clock = time.monotonic
     lane = parts.open_lane()
     parts.dispatch.count_foreground(+1)  # of another lane
-    pauses = iter([0.3])  # of the first step, which then is owed
+    pauses = iter([1.0])  # of the first step, so that the lane would rest for ten seconds
     parts.runner.spoil = lambda *_: time.sleep(next(pauses, 0.0))
     (bulk,) = parts.submit(5, flow=FLOOD.of_bulk())
     thread = threading.Thread(target=lane.run, daemon=True)
@@ -197,15 +190,16 @@ def test_a_resting_lane_goes_on_when_it_is_called(event: str) -> None:
 
     if event == "canary":
         lane.send_canary(canary := sentence_of((2, 50, EOS)))
-        assert canary.future.result(SECONDS).hypotheses[0].ids == tokens(2)
+        assert canary.future.result(5.0).hypotheses[0].ids == tokens(2)
     elif event == "foreground":
         (caller,) = parts.submit(2)
-        assert caller.result(SECONDS).hypotheses[0].ids == tokens(2)
+        assert caller.result(5.0).hypotheses[0].ids == tokens(2)
     else:
         lane.take_out() if event == "take_out" else parts.dispatch.close()
-        thread.join(1.0)
+        thread.join(5.0)
+        assert not thread.is_alive()
         assert len(parts.runner.kinds) == 1, "and none at its end"
-        assert isinstance(bulk.exception(SECONDS), NotServing)
+        assert isinstance(bulk.exception(0), NotServing)
     parts.dispatch.close()
     thread.join(SECONDS)
     assert lane.has_ended
