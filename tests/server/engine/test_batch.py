@@ -2,6 +2,7 @@
 
 import dataclasses
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -130,14 +131,14 @@ def test_no_running_sentence_is_asked_while_nobody_has_left(
     (running,) = parts.submit(5)
     (other,) = parts.submit(5)
     parts.step(batch)
-    asked: list[bool] = []
-    monkeypatch.setattr(running, "cancelled", lambda: bool(asked.append(True)))
+    cancelled = Mock(return_value=False)
+    monkeypatch.setattr(running, "cancelled", cancelled)
     parts.step(batch)
-    assert not asked
+    cancelled.assert_not_called()
 
     other.cancel()
     parts.step(batch)
-    assert asked
+    cancelled.assert_called()
 
 
 def test_a_sentence_whose_caller_left_while_it_waited_never_runs(parts: Parts, batch: Batch) -> None:
