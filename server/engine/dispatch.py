@@ -50,8 +50,8 @@ class Dispatch:
         self._num_idle = 0  # lanes that have nothing
         self._is_resting = False  # a lane is
         self._next_look = -math.inf
-        self._seen_left = 0  # `num_left` at the last look
         self.num_left = 0
+        self._seen_left = 0  # `num_left` at the last look
         self._changed = threading.Condition()
         self.is_open = True
 
@@ -161,9 +161,9 @@ class Dispatch:
             entries = list(self._queue)
         for entry in entries:
             with self._changed:
-                first = next(iter(entry.sentences), None)
-            if first is None:
-                continue
+                if not entry.sentences:
+                    continue
+                first = entry.sentences[0]
             is_late = now + entry.load.work * work_seconds + first.steps * step_seconds >= first.deadline
             if not (is_late or have_left):
                 continue
