@@ -54,6 +54,8 @@ class Request(NamedTuple):
 class Claim(NamedTuple):
     """What an active flow has of an engine, and wants of it.
 
+    A flow is active while its sentences run or wait, and for a moment after its last request.
+
     Attributes:
         wanted: row-steps that it has lately asked for, admitted or not, and that wait.
         rows: that its sentences hold and wait for.

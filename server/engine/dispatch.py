@@ -42,7 +42,7 @@ class Dispatch:
         self.cost = cost
         self.clock = clock
         self._queue = FairQueue()
-        self._shares: Shares[Flow] = Shares(_ACTIVE_SECONDS, clock)  # of rows that run
+        self._shares: Shares[Flow] = Shares(_ACTIVE_SECONDS, clock)  # of rows that run or wait
         self._asked: dict[Flow, FadingSum] = {}  # row-steps, of active flows
         self._running_rows = 0  # of all flows; lanes read it without the lock
         self.background = Background(clock)
@@ -89,6 +89,7 @@ class Dispatch:
             self._asked[request.flow].add(demand.work)
             entry.forecast_seconds = None if is_idle else admission.seconds
             self._queue.add(entry)
+            self._shares.hold(entry.flow, entry.flow.weight, entry.load.num_rows)
             self.background.flows = admission.background
             self._changed.notify_all()
         for sentence in sentences:  # nobody else has the futures yet, so nobody can have left
@@ -138,12 +139,12 @@ class Dispatch:
                     return taken, True
                 head.forecast_seconds = entry.forecast_seconds
                 taken.append(self._queue.pop(entry))
-                self.count([head], +1)
+                self._running_rows += head.footprint.rows
                 footprint = with_head
         return taken, False
 
     def drop_over(self) -> list[Sentence]:
-        """Removes waiting sentences whose callers have left, or whose answers would come after their deadlines.
+        """Removes waiting sentences whose callers have left, or that would be late even if nothing else ran or waited.
 
         It looks at them without the lock, because many take long: another lane may take some of them meanwhile.
         """
@@ -154,25 +155,20 @@ class Dispatch:
         dropped: list[Sentence] = []
         num_left = self.num_left  # first, so that no caller that leaves meanwhile is missed
         have_left, self._seen_left = num_left != self._seen_left, num_left
-        rows = self._running_rows
-        # An idle engine tries what it has admitted, because its forecasts are rough.
-        step_seconds, work_seconds = (self.cost.step_seconds(rows), self.cost.work_seconds(1.0)) if rows else (0, 0)
+        is_idle = not self._running_rows  # then it tries what it has admitted, because its forecasts are rough
         with self._changed:
             entries = list(self._queue)
         for entry in entries:
             with self._changed:
-                if not entry.sentences:
-                    continue
-                first = entry.sentences[0]
-            is_late = now + entry.load.work * work_seconds + first.steps * step_seconds >= first.deadline
-            if not (is_late or have_left):
+                sentences, work = list(entry.sentences), entry.load.work
+            if not sentences:
                 continue
-            with self._changed:
-                sentences = list(entry.sentences)
-            over = {sentence for sentence in sentences if is_late or sentence.future.cancelled()}
-            if over:
+            demand = Demand(work, sentences[0].steps, sentences[0].options.num_rows)
+            is_late = now + (0.0 if is_idle else self.cost.alone_seconds(demand)) >= sentences[0].deadline
+            if is_late or have_left:
+                over = {sentence for sentence in sentences if is_late or sentence.future.cancelled()}
                 with self._changed:
-                    dropped += self._queue.remove(entry, over)
+                    dropped += self._remove(entry, over)
         return dropped
 
     def note_seconds(self, seconds: float, *, is_background: bool) -> None:
@@ -211,7 +207,7 @@ class Dispatch:
         return rested
 
     def count(self, sentences: Collection[Sentence], sign: int) -> None:
-        """Notes that a lane runs sentences, +1, or that they have left it, -1."""
+        """Notes that a lane runs a canary, +1, or that sentences have left a lane, -1."""
         with self._changed:
             for sentence in sentences:
                 self._shares.hold(sentence.flow, sentence.flow.weight, sign * sentence.footprint.rows)
@@ -241,9 +237,14 @@ class Dispatch:
         with self._changed:
             self.is_open = False
             entries = list(self._queue)
-            left = [each for entry in entries for each in self._queue.remove(entry, set(entry.sentences))]
+            left = [each for entry in entries for each in self._remove(entry, set(entry.sentences))]
             self._changed.notify_all()
             return left
+
+    def _remove(self, entry: Entry, sentences: Collection[Sentence]) -> list[Sentence]:
+        removed = self._queue.remove(entry, sentences)
+        self._shares.hold(entry.flow, entry.flow.weight, -sum(sentence.footprint.rows for sentence in removed))
+        return removed
 
     def _admit(self, request: Request) -> Admission:
         """Decides about a request, and notes that its flow is active. The caller holds the lock.
@@ -259,8 +260,7 @@ class Dispatch:
         claims: dict[Flow, Claim] = {}
         for each, weight, held in self._shares.active():
             work = self._asked[each] = asked.get(each) or FadingSum(self.clock)
-            load = queue.load_of(each)
-            claims[each] = Claim(weight, work.value + load.work, held + load.num_rows)
+            claims[each] = Claim(weight, work.value + queue.load_of(each).work, held)
         own = claims[flow]
         claims[flow] = own._replace(wanted=own.wanted + request.demand.work)
         snapshot = Snapshot(

@@ -88,7 +88,9 @@ class Settings:
     variant: str = _setting(AUTO, "precision; auto takes the best for the device", choices=(AUTO, *VARIANTS))
     device: str = _setting(AUTO, "device; auto takes cuda where there is one", choices=(AUTO, *DEVICES))
     lanes: int = _setting(0, "engine threads; 0 takes one per usable core on cpu, one on cuda", low=0, high=256)
-    max_rows: int = _setting(128, "rows of one lane's batch; a sentence takes beam_size of them", low=1, high=4096)
+    max_rows: int = _setting(
+        128, "rows of one lane, all its batches together; a sentence takes beam_size of them", low=1, high=4096
+    )
     bulk_share: float = _setting(
         0.75,
         "part of a lane's rows and caches that the background (bulk calls, floods) takes while there is no foreground;"

@@ -181,6 +181,19 @@ def test_a_request_that_can_no_longer_be_in_time_is_dropped_whole() -> None:
     assert take(dispatch, running=running) == wanted
 
 
+def test_a_sentence_is_late_by_what_it_takes_alone() -> None:
+    cost, clock = slow_cost(), FakeClock()
+    dispatch = new_dispatch(max_rows=20, cost=cost, clock=clock)
+    add_singles(dispatch, 20)
+    assert len(take(dispatch)) == 20
+    dispatch.add([late := new_sentence(deadline=10.0)])
+
+    clock.now = 10.0 - cost.alone_seconds(LITTLE) - 0.01
+    assert dispatch.drop_over() == [], "rows of the background are in no step of it, and others may end soon"
+    clock.now += 0.2
+    assert dispatch.drop_over() == [late]
+
+
 def test_an_idle_engine_tries_what_was_admitted() -> None:
     clock = FakeClock()
     dispatch = new_dispatch(clock=clock)

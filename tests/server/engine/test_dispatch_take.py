@@ -7,6 +7,7 @@ import pytest
 from server.averages import SUM_SECONDS
 from server.engine.flow import Flow
 from server.engine.limits import Footprint
+from server.errors import Overloaded
 from server.network import StepKind
 from tests.fakes import FakeClock, lane_limits
 from tests.server.engine.parts import (
@@ -203,6 +204,42 @@ def test_a_flow_without_sentences_stays_in_the_background_while_it_wants_more_th
 
     assert not dispatch.background.flows
     assert wanted in take(dispatch)
+
+
+def test_flows_stay_in_the_background_however_long_their_sentences_wait() -> None:
+    clock = FakeClock()
+    dispatch, _, _ = flooded(clock)
+    dispatch.add([new_sentence(flow=FLOOD.of_bulk())])
+    clock.now += 2.0
+    dispatch.add([new_sentence(flow=NEIGHBOUR)])
+
+    assert set(dispatch.background.flows) == {FLOOD.of_long(), FLOOD.of_bulk()}
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_bulk_call_leaves_the_background_a_second_after_its_last_sentence(is_taken: bool) -> None:
+    clock = FakeClock()
+    dispatch = new_dispatch(clock=clock)
+    dispatch.add([bulk := new_sentence(flow=FLOOD.of_bulk(), deadline=1.0)])
+    if is_taken:
+        dispatch.count(take(dispatch, is_background=True), -1)
+    else:
+        clock.now = 1.0
+        assert dispatch.drop_over() == [bulk]
+    clock.now += 2.0
+    dispatch.add([new_sentence(flow=NEIGHBOUR)])
+
+    assert not dispatch.background.flows
+
+
+def test_an_engine_where_sentences_wait_is_not_idle_however_long_they_do() -> None:
+    clock, cost = FakeClock(), slow_cost()
+    dispatch = new_dispatch(cost=cost, clock=clock)
+    dispatch.add([new_sentence()])
+    clock.now = 60.0
+
+    with pytest.raises(Overloaded):
+        dispatch.check(LITTLE, clock.now + cost.alone_seconds(LITTLE) / 2, NEIGHBOUR)
 
 
 def test_a_background_that_has_no_time_is_told_that_its_answers_take_longer() -> None:
