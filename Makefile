@@ -38,10 +38,10 @@ serve: .venv/installed-cpu  ## start the server with the built-in model; ARGS="-
 install: .venv/installed-dev  ## install all of it into .venv, for training, export and development
 
 test: check  ## make check, then the tests: with make docs, everything that CI runs
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 test-without-torch: .venv-other/installed  ## the tests of server and client that need no PyTorch, for another PYTHON=python3.13
-	.venv-other/bin/python -m pytest -n 2 --dist loadfile --max-worker-restart 0 -rfE -p tests.without_torch --confcutdir tests/server \
+	.venv-other/bin/python -m pytest -n 3 --dist loadfile --max-worker-restart 0 -rfE -p tests.without_torch --confcutdir tests/server \
 		tests/server tests/babelserve tests/protos tests/test_commands.py tests/test_distributions.py tests/e2e/test_builtin_models.py
 
 check: .venv/installed-dev check-protos  ## format, lint, types, import walls, generated code
