@@ -189,7 +189,7 @@ def test_a_sentence_is_late_by_what_it_takes_alone() -> None:
     dispatch.add([late := new_sentence(deadline=10.0)])
 
     clock.now = 10.0 - cost.alone_seconds(LITTLE) - 0.01
-    assert dispatch.drop_over() == [], "rows of the background are in no step of it, and others may end soon"
+    assert dispatch.drop_over() == [], "what runs may end soon"
     clock.now += 0.2
     assert dispatch.drop_over() == [late]
 
