@@ -84,10 +84,9 @@ class Dispatch:
             sentence.flow = request.flow
         entry = Entry(sentences, request.due)  # made without the lock, because many sentences take long
         with self._changed:
-            is_idle = self.is_all(0)
             admission = self._admit(request)
             self._asked[request.flow].add(demand.work)
-            entry.forecast_seconds = None if is_idle else admission.seconds
+            entry.forecast_seconds = None if self.is_all(0) else admission.seconds
             self._queue.add(entry)
             self._shares.hold(entry.flow, entry.flow.weight, entry.load.num_rows)
             self.background.flows = admission.background
@@ -160,15 +159,17 @@ class Dispatch:
             entries = list(self._queue)
         for entry in entries:
             with self._changed:
-                sentences, work = list(entry.sentences), entry.load.work
-            if not sentences:
+                first, work = next(iter(entry.sentences), None), entry.load.work
+            if first is None:
                 continue
-            demand = Demand(work, sentences[0].steps, sentences[0].options.num_rows)
-            is_late = now + (0.0 if is_idle else self.cost.alone_seconds(demand)) >= sentences[0].deadline
+            demand = Demand(work, first.steps, first.options.num_rows)
+            is_late = now + (0.0 if is_idle else self.cost.alone_seconds(demand)) >= first.deadline
             if is_late or have_left:
-                over = {sentence for sentence in sentences if is_late or sentence.future.cancelled()}
                 with self._changed:
-                    dropped += self._remove(entry, over)
+                    sentences = list(entry.sentences)
+                if over := {each for each in sentences if is_late or each.future.cancelled()}:
+                    with self._changed:
+                        dropped += self._remove(entry, over)
         return dropped
 
     def note_seconds(self, seconds: float, *, is_background: bool) -> None:
@@ -236,8 +237,7 @@ class Dispatch:
         """Refuses all further requests, wakes every lane, and returns the sentences that wait."""
         with self._changed:
             self.is_open = False
-            entries = list(self._queue)
-            left = [each for entry in entries for each in self._remove(entry, set(entry.sentences))]
+            left = [each for entry in list(self._queue) for each in self._remove(entry, set(entry.sentences))]
             self._changed.notify_all()
             return left
 
