@@ -12,9 +12,9 @@ from server.engine.flow import Flow
 # Time that the background gets of a lane, as a part of the time that the foreground takes there, or that the lane
 # rests. Half, and a flood beside busy tenants stalls; twice, and they notice it.
 BACKGROUND_TIME = 0.1
-# Part of a lane's rows and caches that the background has beside a foreground. Half, and floods get less done; twice,
-# and the foreground waits for them.
-_SHARE = 0.25
+# Part of a lane's rows and caches that the background has beside a foreground. Half, and floods and bulk calls get less
+# done; twice, and the foreground waits for their steps.
+_SHARE = 0.125
 # After so long without a foreground in any lane, the background has `LaneLimits.alone_share`. Half, and requests that
 # come now and then find long steps; twice, and a bulk call beside such requests takes longer.
 _ALONE_SECONDS = 1.0

@@ -27,7 +27,7 @@ def test_the_background_has_its_share_until_a_second_after_the_foreground(
         clock.now += seconds
         shares.append(background.share(0.75))
 
-    assert shares == [0.75, 0.25, 0.25, 0.25, 0.75]
+    assert shares == [0.75, 0.125, 0.125, 0.125, 0.75]
 
 
 def test_the_pace_is_the_part_of_the_time_and_at_first_all_of_it(background: Background) -> None:

@@ -135,6 +135,6 @@ def test_the_time_that_a_lane_rests_is_the_foregrounds() -> None:
 
     assert lane.join() == 1.0
     assert pace() < 0.5 * before
-    assert dispatch.background.share(0.75) == 0.25
+    assert dispatch.background.share(0.75) == 0.125
     clock.now += 1.0
     assert dispatch.background.share(0.75) == 0.75, "nobody has called for a second"

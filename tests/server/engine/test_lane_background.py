@@ -14,6 +14,12 @@ from tests.fakes import EOS
 from tests.server.engine.parts import FLOOD, LITTLE, NEIGHBOUR, Parts, batch_sizes, run_on_thread, sentence_of, tokens
 
 
+@pytest.fixture(autouse=True)
+def quarter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives the background two of a lane's eight rows, so that its steps differ from the foreground's."""
+    monkeypatch.setattr("server.engine.background._SHARE", 0.25)
+
+
 def step(lane: Lane, times: int = 1) -> None:
     for _ in range(times):
         lane.step()
