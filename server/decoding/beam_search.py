@@ -59,11 +59,14 @@ class BeamSearch:
         self._last_step = max_tokens - 1 if rules.forced_eos else max_tokens
         self._eos_id, self._rules = eos_id, rules
         self._placeholders = placeholders if options.beam_size > 1 else {}
-        # Of a row, W tokens live on at most, and one is eos. But charges and terms may leave better ones out.
-        several = options.beam_size * 2 if self._placeholders or options.terms else options.beam_size + 1
+        # Of a row, W tokens live on at most, and one is eos. A term forbids one of them now and then. Placeholders that
+        # the source does not have, or has not so often, are charged so much that others take their places.
+        several = options.beam_size * 2 if self._placeholders else options.beam_size + 1 + (options.terms is not None)
         self._num_needed = several if options.beam_size > 1 else 1
-        # Steering takes tokens from the best ones. With some to spare, it seldom has to look for others.
-        self.top_k = options.beam_size * 2 if options.is_steered and options.beam_size > 1 else self._num_needed
+        # Steering takes tokens from the best ones. With one to spare, it seldom has to look for others. Each more would
+        # cost every row of the batch a little.
+        spare = options.is_steered and options.beam_size > 1
+        self.top_k = min(self._num_needed + 1, 2 * options.beam_size) if spare else self._num_needed
         self._num_forced = len(options.forced_prefix)
         given = () if options.prefix_bias_beta > 0 else options.target_prefix
         self._followed = (*options.forced_prefix, *given)[: max(max_tokens - 2, self._num_forced)]

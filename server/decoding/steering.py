@@ -158,7 +158,7 @@ def steer(
     own, top, exp = step.logits[row], step.top_ids[row].tolist(), math.exp
     logit, num_best = own.item, len(top)
     # The logarithm of the row's sum; of an infinite one, nothing that changes is a part.
-    total = logit(top[0]) - step.top_log_probs.item(row, 0) if step.has_log_probs else math.inf
+    total = total_before = logit(top[0]) - step.top_log_probs.item(row, 0) if step.has_log_probs else math.inf
     least, left = logit(top[-1]), 1.0  # of the sum
     for token, by in factors.items():
         before = logit(token)
@@ -178,12 +178,12 @@ def steer(
         own[drawn_to] = total + math.log(exp(logit(drawn_to) - total) + left * part / (1 - part))
         left /= 1 - part
         top, is_sorted = {*top, drawn_to}, False
-    if not is_sorted:
-        top = _ranked(own, top)[:num_best]
-    total = total + math.log(left) if step.has_log_probs else 0.0
-    for place, token in enumerate(top):
-        step.top_ids[row, place] = token
-        step.top_log_probs[row, place] = logit(token) - total
+    if is_sorted and step.has_log_probs:
+        step.top_log_probs[row] -= total + math.log(left) - total_before
+    elif not is_sorted:
+        total = total + math.log(left) if step.has_log_probs else 0.0
+        step.top_ids[row] = top = _ranked(own, top)[:num_best]
+        step.top_log_probs[row] = [logit(token) - total for token in top]
 
 
 def _ranked(values: NDArray[np.float32], ids: Iterable[int]) -> list[int]:

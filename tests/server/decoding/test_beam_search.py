@@ -12,8 +12,10 @@ from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import FinishReason, Hypothesis
 from server.decoding.steering import Step, change_step
+from server.decoding.terms import Replaced, Terms
 
 BOS, EOS = 2, 3
+TERMS = Terms((((40,),),), Replaced(((),), ()))
 
 
 def new_search(beam_size: int = 1, max_tokens: int = 10, length_penalty: float = 1.0) -> BeamSearch:
@@ -46,12 +48,25 @@ def test_greedy_search_needs_one_candidate_and_a_beam_one_more_than_its_width() 
     assert [new_search(beam_size=width).top_k for width in (1, 2, 4)] == [1, 3, 5]
 
 
-def test_a_beam_needs_twice_its_width_if_some_of_the_best_may_not_do() -> None:
-    limits: dict[str, Any] = {"max_tokens": 10, "bos_id": BOS, "eos_id": EOS}
+@pytest.mark.parametrize(
+    ("options", "placeholders", "top_k"),
+    [
+        ({"beam_size": 4}, {}, 5),
+        ({"beam_size": 4, "repetition_penalty": 1.5}, {}, 6),
+        ({"beam_size": 4, "terms": TERMS}, {}, 6),
+        ({"beam_size": 4, "terms": TERMS, "repetition_penalty": 1.5}, {}, 7),
+        ({"beam_size": 4}, {5: 1}, 8),
+        ({"beam_size": 4, "repetition_penalty": 1.5}, {5: 1}, 8),
+        ({"beam_size": 2, "terms": TERMS, "repetition_penalty": 1.5}, {}, 4),
+        ({"beam_size": 1, "repetition_penalty": 1.5}, {}, 1),
+    ],
+)
+def test_a_beam_needs_few_of_the_best_tokens_and_never_more_than_twice_its_width(
+    options: dict[str, Any], placeholders: dict[int, int], top_k: int
+) -> None:
+    search = BeamSearch(DecodingOptions(**options), max_tokens=10, bos_id=BOS, eos_id=EOS, placeholders=placeholders)
 
-    assert BeamSearch(DecodingOptions(beam_size=4), placeholders={5: 1}, **limits).top_k == 8
-    assert BeamSearch(DecodingOptions(beam_size=4, repetition_penalty=1.5), **limits).top_k == 8
-    assert BeamSearch(DecodingOptions(beam_size=1, repetition_penalty=1.5), **limits).top_k == 1
+    assert search.top_k == top_k
 
 
 def test_greedy_search_follows_the_best_token_until_eos() -> None:

@@ -132,7 +132,27 @@ def test_a_beam_that_is_steered_chooses_as_if_it_saw_all_tokens(beam_size: int) 
             found = [advance_steered(search, logits.copy()) for search in (own, others)]
             rows = found[0]
             assert (found[0], own.last_ids) == (found[1], others.last_ids)
-        assert own.best() == others.best()
+        assert [each.ids for each in own.best()] == [each.ids for each in others.best()]
+        assert [each.score for each in own.best()] == pytest.approx([each.score for each in others.best()], abs=1e-6)
+
+
+def test_the_best_token_is_certain_if_all_others_are_banned() -> None:
+    logits = np.array([[0.1, *[0.0] * 8]], np.float32)
+    top_ids, top_log_probs = top_of(logits, 1)
+
+    steer(Step(logits, top_ids, top_log_probs), 0, dict.fromkeys(range(1, 9), BAN), 1)
+
+    assert top_ids.tolist() == [[0]]
+    assert top_log_probs.item() == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_best_logits_stay_if_others_are_banned() -> None:
+    logits = np.array([[5, 4, 3, 2]], np.float32)
+    top_ids, top = np.array([[0, 1]]), np.array([[5, 4]], np.float32)
+
+    steer(Step(logits, top_ids, top, has_log_probs=False), 0, {3: BAN}, 2)
+
+    assert (top_ids.tolist(), top.tolist()) == ([[0, 1]], [[5, 4]])
 
 
 def test_a_step_without_log_probabilities_has_logits_in_their_place() -> None:
