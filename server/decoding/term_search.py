@@ -22,24 +22,24 @@ Sources of the ideas: Anderson et al., "Guided Open Vocabulary Image Captioning 
 2017; Post and Vilar, "Fast Lexically Constrained Decoding with Dynamic Beam Allocation", NAACL 2018.
 """
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions
 from server.decoding.result import FinishReason, Hypothesis
 from server.decoding.steering import BANNED
-from server.decoding.terms import TermTrie, Written
+from server.decoding.term_standing import Standing
+from server.decoding.term_trie import TermTrie, Written
 
-# In nats, for each term that a beam has written or is in. Half of it, and terms come late, behind what they should
-# replace; twice that, and they come early.
-_BONUS = 3.0
+_LEAST = BANNED / 2  # what options forbid has a lower log-probability, and all else a higher one
 
-# What may extend a beam: a value by which these are compared, negated; the beam; the token; its log-probability; what
-# the beam would have written, and its level. A step has a hundred of them: objects would take twice as long.
-_Candidate = tuple[float, int, int, float, Written, int]
+# What may extend a beam: its cost; the beam; the token; its log-probability; and how the beam stands then. The cost is
+# the whole log-probability with charges, and with the gain of the standing, negated. A step has dozens of these. As
+# objects they would take twice as long.
+_Candidate = tuple[float, int, int, float, Standing]
 
 
 class TermSearch(BeamSearch):
@@ -52,8 +52,9 @@ class TermSearch(BeamSearch):
 
     def __init__(self, options: DecodingOptions, **others: Any) -> None:
         assert options.terms is not None, "there are terms"
-        self._forms, self._terms = options.terms.forms, TermTrie(options.terms)
-        self._written = [Written()]  # by each live beam
+        self._forms, self._terms = options.terms.forms, TermTrie(options.terms, others["eos_id"])
+        self._word_parts = options.terms.word_parts
+        self._standings = [Standing(Written(), self._terms)]  # of each live beam
         self._ended: dict[tuple[int, ...], tuple[Written, int]] = {}  # by each hypothesis, and its length
         super().__init__(options, **others)
         self._num_given = len(self._followed)  # of tokens that do not count
@@ -83,22 +84,19 @@ class TermSearch(BeamSearch):
             return []
         is_last = self.num_tokens == self.max_tokens
         if is_last:
-            candidates.sort(key=lambda each: -each[-1])
+            candidates.sort(key=lambda each: -each[-1].level)
         for candidate in candidates[: self._beam_size]:
             if is_last or candidate[2] == self._eos_id:
                 self._end(candidate)
         chosen = self._choose(candidates)
-        self._log_probs = [
-            self._log_probs[parent] + log_prob - self._charge(parent, token)
-            for _, parent, token, log_prob, *_ in chosen
-        ]
-        self._of_tokens = [self._with(parent, own) for _, parent, _, own, *_ in chosen] if self._of_tokens else []
+        self._log_probs = [-cost - standing.gain for cost, _, _, _, standing in chosen]
+        self._of_tokens = [self._with(parent, own) for _, parent, _, own, _ in chosen] if self._of_tokens else []
         self._stepped = self._prefixes
-        self._prefixes = [[*self._stepped[parent], token] for _, parent, token, *_ in chosen]
-        self.last_ids = [token for _, _, token, *_ in chosen]
-        self._written = [written for *_, written, _ in chosen]
+        self._prefixes = [[*self._stepped[parent], token] for _, parent, token, _, _ in chosen]
+        self.last_ids = [token for _, _, token, _, _ in chosen]
+        self._standings = [standing for _, _, _, _, standing in chosen]
         self._want()
-        return [] if is_last else self._go_on([parent for _, parent, *_ in chosen])
+        return [] if is_last else self._go_on([parent for _, parent, _, _, _ in chosen])
 
     def best(self) -> list[Hypothesis]:
         """See `BeamSearch.best`.
@@ -119,13 +117,14 @@ class TermSearch(BeamSearch):
         return ranked[: self._options.num_hypotheses]
 
     def _keep(self, beams: Sequence[int], parents: Sequence[int]) -> list[int]:
-        self._written = [self._written[beam] for beam in beams]
+        self._standings = [self._standings[beam] for beam in beams]
         self._want()
         return super()._keep(beams, parents)
 
     def _follow_prefix(self, log_prob: float = 0.0) -> list[int]:
         if self.num_tokens >= self._num_forced:
-            self._written = [self._terms.after(self._written[0], self._followed[self.num_tokens], 0.0)]
+            written = self._terms.after(self._standings[0].written, self._followed[self.num_tokens], 0.0)
+            self._standings = [Standing(written, self._terms)]
         parents = super()._follow_prefix(log_prob)
         self._want()
         return parents
@@ -134,63 +133,86 @@ class TermSearch(BeamSearch):
         if self.num_tokens < len(self._followed):
             self.wanted = [(0, self._followed[self.num_tokens])] if self.num_tokens >= self._num_given else []
         else:
-            self.wanted = [
-                (beam, token) for beam, written in enumerate(self._written) for token in self._terms.wanted(written)
-            ]
+            self.wanted = [(beam, token) for beam, own in enumerate(self._standings) for token in own.ahead.wanted]
 
     def _end(self, candidate: _Candidate) -> None:
-        _, parent, token, log_prob, written, _ = candidate
+        cost, parent, token, log_prob, standing = candidate
         is_end = token == self._eos_id
         ids = [*self._prefixes[parent], *([] if is_end else [token])]
-        self._ended[tuple(ids)] = written, self.num_tokens
-        total = self._log_probs[parent] + log_prob - self._charge(parent, token)
+        self._ended[tuple(ids)] = standing.written, self.num_tokens
         reason = FinishReason.STOP if is_end else FinishReason.LENGTH
-        self._finish(ids, total, reason, self._with(parent, log_prob))
+        self._finish(ids, -cost - standing.gain, reason, self._with(parent, log_prob))
 
     def _finish_live(self) -> None:
-        for prefix, written in zip(self._prefixes, self._written, strict=True):
-            self._ended[tuple(prefix)] = written, self.max_tokens
+        for prefix, standing in zip(self._prefixes, self._standings, strict=True):
+            self._ended[tuple(prefix)] = standing.written, self.max_tokens
         super()._finish_live()
 
     def _term_candidates(self, tokens: Sequence[Mapping[int, float]]) -> list[_Candidate]:
-        """Returns which of the given tokens may extend a beam, best first.
-
-        Of tokens that change nothing, the best of each beam will do.
-        """
-        terms, candidates = self._terms, []
-        for own, before in zip(tokens, self._written, strict=True):
-            terms.note(before, own)
-        starts = [terms.replaced(*each) for each in zip(self._written, self._prefixes, strict=True)]
+        """Returns which of the given tokens may extend a beam, best first."""
+        written = [standing.written for standing in self._standings]
+        for own, before in zip(tokens, written, strict=True):
+            self._terms.note(before, own)
+        starts = [self._terms.replaced(*each) for each in zip(written, self._prefixes, strict=True)]
         wishes = self._wishes(tokens, starts)
-        for parent, own in enumerate(tokens):
-            before, prefix, total = self._written[parent], self._prefixes[parent], self._log_probs[parent]
-            of_word, of_part, leading = terms.usual(before)
-            in_word = self._compared(of_part)
-            usual = in_word if of_word is of_part else self._compared(of_word), in_word
-            if terms.may_join(before):
-                leading = leading | {token for token in own if token in terms.word_parts}
-            is_bound, left = before.node in terms.bound, self._beam_size
-            for token, log_prob in own.items():
-                is_leading, is_end = token in leading, token == self._eos_id
-                if log_prob < BANNED / 2 or not (is_leading or is_end or left):
-                    continue
-                is_once = token in terms.once and terms.repeats(before, prefix, token)
-                if is_once or (is_bound and terms.forbids(before, token)):
-                    continue
-                if is_leading:
-                    after = terms.after(before, token, log_prob, wishes[parent].get(token, -math.inf))
-                    gain, written, level = self._compared(after)
-                elif token in starts[parent] or (is_end and self._must_go_on(prefix, before, of_word)):
-                    continue
-                else:
-                    left -= not is_end
-                    gain, written, level = usual[token in terms.word_parts]
-                value = total + log_prob + gain
-                if self._placeholders:
-                    value -= self._charge(parent, token)
-                candidates.append((-value, parent, token, log_prob, written, level))
+        candidates: list[_Candidate] = []
+        for beam, own in enumerate(tokens):
+            candidates += self._candidates_of(beam, own, starts[beam].keys(), wishes[beam])
+        if self._placeholders:
+            candidates = [(each[0] + self._charge(each[1], each[2]), *each[1:]) for each in candidates]
         candidates.sort()
         return candidates
+
+    def _candidates_of(
+        self, beam: int, tokens: Mapping[int, float], starts: AbstractSet[int], wishes: Mapping[int, float]
+    ) -> list[_Candidate]:
+        """Returns what may extend a beam. Of tokens that have nothing to do with terms, the best will do.
+
+        Args:
+            beam: its index.
+            tokens: of the beam, with their log-probabilities, best first; those that are wanted may follow.
+            starts: tokens in whose place terms stand.
+            wishes: how likely the first tokens of terms count.
+        """
+        standing, total, word_parts = self._standings[beam], self._log_probs[beam], self._word_parts
+        leading, special, changed, _, may_join, is_bound = standing.ahead
+        usual = changed or (standing, standing)
+        if starts:
+            special = special | starts
+        if may_join:
+            leading = leading | {token for token in tokens if token in word_parts}
+            special = special | leading
+        if is_bound:
+            special = tokens.keys()
+        candidates: list[_Candidate] = []
+        left = self._beam_size
+        for token, log_prob in tokens.items():
+            if token not in special:
+                if not left or log_prob < _LEAST:
+                    break
+                after = usual[token in word_parts]
+                candidates.append((-(total + log_prob + after.gain), beam, token, log_prob, after))
+                left -= 1
+        for token in tokens.keys() & special:
+            log_prob = tokens[token]
+            if log_prob < _LEAST or (token in starts and token not in leading) or not self._allows(beam, token):
+                continue
+            after = usual[token in word_parts]
+            if token in leading:
+                written = self._terms.after(standing.written, token, log_prob, wishes.get(token, -math.inf))
+                after = Standing(written, self._terms)
+            candidates.append((-(total + log_prob + after.gain), beam, token, log_prob, after))
+        return candidates
+
+    def _allows(self, beam: int, token: int) -> bool:
+        """Whether the terms allow that a beam goes on with a special token."""
+        terms, standing, prefix = self._terms, self._standings[beam], self._prefixes[beam]
+        before = standing.written
+        if token in terms.once and terms.repeats(before, prefix, token):
+            return False
+        if standing.ahead.is_bound and terms.forbids(before, token):
+            return False
+        return token != self._eos_id or not self._must_go_on(prefix, before, terms.usual(before)[0])
 
     def _must_go_on(self, prefix: list[int], before: Written, after: Written) -> bool:
         """Whether a beam lacks a term that options let it write behind its tokens.
@@ -225,9 +247,9 @@ class TermSearch(BeamSearch):
                 word_at_best[word] = max(word_at_best.get(word, -math.inf), total + own.get(word, -math.inf))
                 best = total + max(own[first] for first in firsts)
                 term_at_best[term] = max(term_at_best.get(term, -math.inf), best)
-        for total, written in zip(self._log_probs, self._written, strict=True):
+        for total, standing in zip(self._log_probs, self._standings, strict=True):
             for term, best in term_at_best.items():
-                if best < total and self._terms.has_begun(written, term):
+                if best < total and self._terms.has_begun(standing.written, term):
                     term_at_best[term] = total
         wishes: list[dict[int, float]] = []
         for own, of_beam in zip(tokens, starts, strict=True):
@@ -238,25 +260,22 @@ class TermSearch(BeamSearch):
                     wishes[-1][first] = max(wishes[-1].get(first, -math.inf), own[first] + gap)
         return wishes
 
-    def _compared(self, written: Written) -> tuple[float, Written, int]:
-        """Returns what a beam is given for terms when it is compared, what it has written, and its level."""
-        bonus = _BONUS * (written.done.bit_count() + (written.node > 0))
-        return bonus - written.spared - written.spared_here, written, self._terms.level(written)
-
     def _choose(self, candidates: Sequence[_Candidate]) -> list[_Candidate]:
         """Returns the beams that live on, best first.
 
         First the best beam of each of the highest levels, unless a beam of a higher level is better, and then the best
         of all.
         """
-        going_on = [each for each in candidates if each[2] != self._eos_id]
-        best_of_level: dict[int, int] = {}
-        for index, candidate in enumerate(going_on):
-            best_of_level.setdefault(candidate[-1], index)
-        kept: set[int] = set()
-        for level in sorted(best_of_level, reverse=True):
-            if len(kept) < self._beam_size - 1 and best_of_level[level] < min(kept, default=len(going_on)):
-                kept.add(best_of_level[level])
-        others = (index for index in range(len(going_on)) if index not in kept)
-        kept.update(itertools.islice(others, self._beam_size - len(kept)))
-        return [going_on[index] for index in sorted(kept)]
+        highest = -1
+        best_of_level: list[int] = []
+        for index, candidate in enumerate(candidates):
+            if candidate[4].level > highest and candidate[2] != self._eos_id:
+                highest = candidate[4].level
+                best_of_level.append(index)
+        kept = set(best_of_level[1 - self._beam_size :])
+        for index, candidate in enumerate(candidates):
+            if len(kept) == self._beam_size:
+                break
+            if candidate[2] != self._eos_id:
+                kept.add(index)
+        return [candidates[index] for index in sorted(kept)]

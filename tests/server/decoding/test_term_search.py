@@ -13,7 +13,7 @@ from server.decoding.steering import BANNED
 from server.decoding.term_search import TermSearch
 from server.decoding.terms import Form, Terms
 from tests.server.decoding.test_beam_search import BOS, EOS
-from tests.server.decoding.test_terms import replaced_by
+from tests.server.decoding.test_term_trie import replaced_by
 
 PART = 50
 Network = Callable[[tuple[int, ...]], Mapping[int, float]]
@@ -82,6 +82,20 @@ def test_all_hypotheses_have_all_terms() -> None:
     assert len(found) == 4
     for each in found:
         assert {(40,), (41, PART), (10,)} <= {each.ids[a:b] for a, b in itertools.combinations(range(8), 2)}
+
+
+def test_a_beam_keeps_its_width_although_each_of_its_candidates_has_come_further() -> None:
+    """More candidates have come further than all likelier ones than the beam has room for."""
+    terms = (((10, 11), (10, 12)), ((11, 13),), ((12,),))
+    told = Terms(terms, replaced_by(((), (), ())))
+    options = DecodingOptions(beam_size=2, terms=told)
+    searched = TermSearch(options, max_tokens=12, bos_id=BOS, eos_id=EOS)
+
+    for _ in range(5):
+        rows = len(searched.last_ids)
+        wanted = [-5.0] * len(searched.wanted)
+        searched.advance([[30, 31, 32, 33]] * rows, [[-0.1, -0.2, -0.3, -0.4]] * rows, wanted)
+        assert len(searched.last_ids) == 2
 
 
 def test_a_term_stands_in_the_place_of_the_word_that_it_replaces() -> None:
