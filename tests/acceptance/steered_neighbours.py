@@ -24,7 +24,7 @@ from server.engine.engine import Engine
 from tests.acceptance.report import Check, print_checks
 from tests.acceptance.server_process import BUILTIN_BUNDLE
 from tests.bench.rounds import turns
-from tests.bench.statistics import Ratio, median_ratio
+from tests.bench.statistics import Ratio, median_of_ratios
 from tests.bench.systems import Ids, Settings, open_engine
 from tests.bench.text import DEFAULT_TEXT, read_text
 
@@ -80,7 +80,7 @@ def _ratio(engine: Engine, sources: Sequence[Ids], name: str, beam_size: int, ro
         own = _measure(engine, sources, kind, beam_size)
         if number >= 0:
             seconds[kind].append(own)
-    return median_ratio(seconds[name], seconds[_PLAIN])
+    return median_of_ratios(seconds[name], seconds[_PLAIN])
 
 
 def _measure(engine: Engine, sources: Sequence[Ids], name: str, beam_size: int) -> float:

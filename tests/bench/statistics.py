@@ -10,7 +10,7 @@ _RESAMPLES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """The ratio of two medians with its 95 % bootstrap interval."""
+    """How two systems compare, with the 95 % bootstrap interval."""
 
     value: float
     low: float
@@ -32,6 +32,18 @@ def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
     ratios = np.median(a[rounds], axis=1) / np.median(b[rounds], axis=1)
     low, high = np.percentile(ratios, [2.5, 97.5])
     return Ratio(float(np.median(a) / np.median(b)), float(low), float(high))
+
+
+def median_of_ratios(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
+    """Returns the median of the ratios of the rounds, with its interval.
+
+    For many short rounds on a machine whose speed changes within a run: both values of a round are of the same speed,
+    but the two medians of `median_ratio` may be of different ones.
+    """
+    ratios = np.asarray(ours, np.float64) / np.asarray(theirs, np.float64)
+    rounds = np.random.default_rng(0).integers(0, len(ratios), (_RESAMPLES, len(ratios)))
+    low, high = np.percentile(np.median(ratios[rounds], axis=1), [2.5, 97.5])
+    return Ratio(float(np.median(ratios)), float(low), float(high))
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.bench.statistics import median_ratio
+from tests.bench.statistics import median_of_ratios, median_ratio
 
 
 def test_what_slows_both_systems_down_in_the_same_rounds_does_not_widen_the_interval() -> None:
@@ -17,3 +17,11 @@ def test_what_slows_both_systems_down_in_the_same_rounds_does_not_widen_the_inte
 
 def test_one_round_has_an_interval_too() -> None:
     assert str(median_ratio([3.0], [2.0])) == "1.50 (1.50-1.50)"
+
+
+def test_a_change_of_speed_within_a_run_does_not_change_the_median_of_ratios() -> None:
+    """The machine is half as fast from the third of five rounds on, in which the other system was first."""
+    ours, theirs = [11.0, 11.0, 22.0, 22.0, 22.0], [10.0, 10.0, 10.0, 20.0, 20.0]
+
+    assert str(median_of_ratios(ours, theirs)).startswith("1.10 (1.10-")
+    assert str(median_ratio(ours, theirs)).startswith("2.20 ")
