@@ -36,9 +36,10 @@ from server.decoding.term_trie import TermTrie, Written
 
 _LEAST = BANNED / 2  # what options forbid has a lower log-probability, and all else a higher one
 
-# What may extend a beam: its cost; the beam; the token; its log-probability; and how the beam stands then. The cost is
-# the whole log-probability with charges, and with the gain of the standing, negated. A step has dozens of these. As
-# objects they would take twice as long.
+# What may extend a beam: a cost; the beam; the token; its log-probability; and how the beam stands then. Candidates are
+# compared by their costs, the least first. A cost is the sum of the beam's log-probability with the token and of the
+# standing's gain, negated, and what is charged for placeholders. A step has dozens of candidates. As objects they would
+# take twice as long.
 _Candidate = tuple[float, int, int, float, Standing]
 
 
@@ -166,12 +167,12 @@ class TermSearch(BeamSearch):
     def _candidates_of(
         self, beam: int, tokens: Mapping[int, float], starts: AbstractSet[int], wishes: Mapping[int, float]
     ) -> list[_Candidate]:
-        """Returns what may extend a beam. Of tokens that have nothing to do with terms, the best will do.
+        """Returns what may extend a beam. Of tokens that have nothing to do with terms, the W best will do.
 
         Args:
             beam: its index.
             tokens: of the beam, with their log-probabilities, best first; those that are wanted may follow.
-            starts: tokens in whose place terms stand.
+            starts: tokens of words that terms replace. They are forbidden unless they lead to terms.
             wishes: how likely the first tokens of terms count.
         """
         standing, total, word_parts = self._standings[beam], self._log_probs[beam], self._word_parts

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from server.decoding.term_trie import TermTrie, Written
 
-# In nats, for each term that a beam has written or is in. Half of it, and terms come late, behind what they should
-# replace; twice that, and they come early.
+# In nats, for each term that a beam has written or is in. With half of it, terms come late, behind what they
+# should replace. With twice as much, they come early.
 _BONUS = 3.0
 
 
@@ -17,10 +17,10 @@ class Ahead(NamedTuple):
     Attributes:
         leading: tokens that begin a term or go on with one. `TermTrie.after` says how the beam stands behind them.
         special: these, and the tokens that may be forbidden: those that `TermTrie.repeats` may forbid, and eos.
-        usual: how the beam stands behind begins of words, and behind parts of words, that are not `leading`; None if
-            none of them changes how it stands.
+        usual: how the beam stands behind begins of words, and behind parts of words, that are not `leading`; see
+            `TermTrie.usual`. None if none of them changes how it stands.
         wanted: tokens that bring it nearer to the terms that it lacks; all are `leading`.
-        may_join: whether its last word may go on, and has a term then.
+        may_join: whether its last word may grow into a longer one that has a term.
         is_bound: whether `TermTrie.forbids` may forbid tokens.
     """
 
@@ -33,7 +33,9 @@ class Ahead(NamedTuple):
 
 
 class Standing:
-    """Where a beam stands with its terms. Most tokens leave it as it is, so `ahead` is found once and not at each step.
+    """Where a beam stands with its terms.
+
+    Most tokens leave that as it is. So `ahead` is found when it is first asked for, and kept for all further steps.
 
     Args:
         written: of the terms.
@@ -41,7 +43,8 @@ class Standing:
 
     Attributes:
         written: as given.
-        gain: what the beam is given for it when beams are compared, in nats.
+        gain: what is added to the beam's log-probability when beams are compared: a bonus for terms, and what their
+            tokens are spared.
         level: see `TermTrie.level`.
     """
 
@@ -56,7 +59,7 @@ class Standing:
         """What becomes of the beam with its next token."""
         terms, written = self._terms, self.written
         leading, usual = terms.leading(written), None
-        if written.node:  # else it would hold itself, and only the collector of cycles would free the trie
+        if written.node:  # else it would be this standing: a cycle, which keeps the trie until the collector runs
             of_word, of_part = terms.usual(written)
             in_word = Standing(of_part, terms)
             usual = in_word if of_word is of_part else Standing(of_word, terms), in_word

@@ -76,7 +76,6 @@ class TermTrie:
         for run, node in [*once.items(), *((run, 0) for run in gone)]:
             self.once.setdefault(run[-1], []).append((run, node))
         self.checked = self.once.keys() | {eos_id}
-        self._leading = [self._children[0].keys() | each.keys() for each in self._children]  # by node
         self._wanted: dict[tuple[int, int], list[int]] = {}  # what `wanted` has returned, by what is done, and the node
 
     def _add(self, form: Form, term: int) -> list[int]:
@@ -171,13 +170,16 @@ class TermTrie:
         return Written(done, child, cost, spared, number, log_prob, min(0.0, log_prob - wish), 1)
 
     def usual(self, written: Written) -> tuple[Written, Written]:
-        """Returns what `after` returns for tokens that are not `leading`: begins of words, and parts of words."""
+        """Returns what `after` returns for tokens that are not `leading`: for begins of words, and for parts of words.
+
+        Where the beam's last word `may_join`, only `after` itself tells for parts of words.
+        """
         left = Written(written.done, 0, *written[2:5]) if written.node else written
         return (self.after(written, -1, 0.0) if self._whole(written) else left), left
 
     def leading(self, written: Written) -> AbstractSet[int]:
         """Returns the tokens that begin a term, or go on with the one that a beam is in."""
-        return self._leading[0 if written.rest else written.node]
+        return self._children[0].keys() | self._children[0 if written.rest else written.node].keys()
 
     def wanted(self, written: Written) -> list[int]:
         """Returns the tokens that bring a beam nearer to the terms that it has not written."""

@@ -85,7 +85,7 @@ def test_all_hypotheses_have_all_terms() -> None:
 
 
 def test_a_beam_keeps_its_width_although_each_of_its_candidates_has_come_further() -> None:
-    """More candidates have come further than all likelier ones than the beam has room for."""
+    """Of more levels than the beam is wide, a candidate is likelier than all candidates of higher levels."""
     terms = (((10, 11), (10, 12)), ((11, 13),), ((12,),))
     told = Terms(terms, replaced_by(((), (), ())))
     options = DecodingOptions(beam_size=2, terms=told)
