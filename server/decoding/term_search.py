@@ -54,7 +54,6 @@ class TermSearch(BeamSearch):
     def __init__(self, options: DecodingOptions, **others: Any) -> None:
         assert options.terms is not None, "there are terms"
         self._forms, self._terms = options.terms.forms, TermTrie(options.terms, others["eos_id"])
-        self._word_parts = options.terms.word_parts
         self._standings = [Standing(Written(), self._terms)]  # of each live beam
         self._ended: dict[tuple[int, ...], tuple[Written, int]] = {}  # by each hypothesis, and its length
         super().__init__(options, **others)
@@ -171,11 +170,11 @@ class TermSearch(BeamSearch):
 
         Args:
             beam: its index.
-            tokens: of the beam, with their log-probabilities, best first; those that are wanted may follow.
+            tokens: the next tokens and their log-probabilities: first the best tokens, then the wanted ones.
             starts: tokens of words that terms replace. They are forbidden unless they lead to terms.
             wishes: how likely the first tokens of terms count.
         """
-        standing, total, word_parts = self._standings[beam], self._log_probs[beam], self._word_parts
+        standing, total, word_parts = self._standings[beam], self._log_probs[beam], self._terms.word_parts
         leading, special, changed, _, may_join, is_bound = standing.ahead
         usual = changed or (standing, standing)
         if starts:

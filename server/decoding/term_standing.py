@@ -16,7 +16,7 @@ class Ahead(NamedTuple):
 
     Attributes:
         leading: tokens that begin a term or go on with one. `TermTrie.after` says how the beam stands behind them.
-        special: these, and the tokens that may be forbidden: those that `TermTrie.repeats` may forbid, and eos.
+        special: the leading tokens, the tokens that `TermTrie.repeats` may forbid, and eos.
         usual: how the beam stands behind begins of words, and behind parts of words, that are not `leading`; see
             `TermTrie.usual`. None if none of them changes how it stands.
         wanted: tokens that bring it nearer to the terms that it lacks; all are `leading`.

@@ -14,10 +14,10 @@ class Written(NamedTuple):
     Attributes:
         done: a bit for each term.
         node: how far it is in a form, as a node of the trie of all forms; 0 if in none.
-        cost: log-probability of tokens that every beam has to write: the first tokens of the forms that it has written,
-            and those that are the only ones to go on with a form.
-        spared: what of this does not count when beams are compared.
-        num_tokens: how many tokens these are.
+        cost: log-probability of the tokens that every beam has to write: the first token of each form that it has
+            written, and each token that alone goes on with a form.
+        spared: the part of the cost that does not count when beams are compared.
+        num_tokens: how many tokens the cost is of.
         cost_here, spared_here, num_here: the same of the form that it is in.
         rest: letters of its last word behind this form; 0 if the word ends with the form.
     """
@@ -55,7 +55,7 @@ class TermTrie:
         self._children: list[dict[int, int]] = [{}]
         self._least: dict[int, float] = {}  # what the next token of a form has cost the beam that it fits best
         self._ends = [0]  # for each node the terms of which a form ends there
-        self._joins = [0]  # those that a longer word has that begins so
+        self._joins = [0]  # for each node the terms that a longer word has if it begins with these tokens
         self._below = [0]  # both, there or below
         self.bound: set[int] = set()
         ends: dict[int, Form] = {}
@@ -76,7 +76,6 @@ class TermTrie:
         for run, node in [*once.items(), *((run, 0) for run in gone)]:
             self.once.setdefault(run[-1], []).append((run, node))
         self.checked = self.once.keys() | {eos_id}
-        self._wanted: dict[tuple[int, int], list[int]] = {}  # what `wanted` has returned, by what is done, and the node
 
     def _add(self, form: Form, term: int) -> list[int]:
         node, nodes = 0, []
@@ -110,7 +109,7 @@ class TermTrie:
 
         Args:
             written: by the beam.
-            log_probs: of its next tokens, those that it wants included.
+            log_probs: of its next tokens, the wanted ones included.
         """
         if written.node and not written.rest and self._is_forced(written.node):
             ((token, child),) = self._children[written.node].items()
@@ -185,13 +184,10 @@ class TermTrie:
         """Returns the tokens that bring a beam nearer to the terms that it has not written."""
         if written.rest:
             return []
-        done, node = place = written[:2]
-        if place not in self._wanted:
-            ends = self._whole(written)
-            done |= ends & -ends
-            children = [each for node in ([node, 0] if ends else [node]) for each in self._children[node].items()]
-            self._wanted[place] = [token for token, child in children if self._below[child] & ~done]
-        return self._wanted[place]
+        ends = self._whole(written)
+        done = written.done | ends & -ends
+        nodes = [written.node, 0] if ends else [written.node]
+        return [token for node in nodes for token, child in self._children[node].items() if self._below[child] & ~done]
 
     def repeats(self, written: Written, prefix: Sequence[int], token: int) -> bool:
         """Whether a token would write a form again of which no term is left, or a word that is replaced.

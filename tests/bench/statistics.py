@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 _RESAMPLES = 10_000
 
@@ -28,7 +29,7 @@ def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
     method="percentile")` with the same seed gives the same six digits, is longer to call and takes no single round.
     """
     a, b = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
-    rounds = np.random.default_rng(0).integers(0, len(a), (_RESAMPLES, len(a)))
+    rounds = _resampled(len(a))
     ratios = np.median(a[rounds], axis=1) / np.median(b[rounds], axis=1)
     low, high = np.percentile(ratios, [2.5, 97.5])
     return Ratio(float(np.median(a) / np.median(b)), float(low), float(high))
@@ -41,9 +42,13 @@ def median_of_ratios(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
     but the two medians of `median_ratio` may be of different ones.
     """
     ratios = np.asarray(ours, np.float64) / np.asarray(theirs, np.float64)
-    rounds = np.random.default_rng(0).integers(0, len(ratios), (_RESAMPLES, len(ratios)))
-    low, high = np.percentile(np.median(ratios[rounds], axis=1), [2.5, 97.5])
+    low, high = np.percentile(np.median(ratios[_resampled(len(ratios))], axis=1), [2.5, 97.5])
     return Ratio(float(np.median(ratios)), float(low), float(high))
+
+
+def _resampled(num_rounds: int) -> NDArray[np.int64]:
+    """Returns the numbers of rounds, drawn anew `_RESAMPLES` times, [`_RESAMPLES`, rounds]."""
+    return np.random.default_rng(0).integers(0, num_rounds, (_RESAMPLES, num_rounds))
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float]:
