@@ -108,11 +108,13 @@ class Tokenizer:
 
     def spell_source(self, ids: Iterable[int]) -> list[str]:
         """Returns what each id of a source spells, with U+2581 for blanks; "" for an id that spells nothing."""
-        return [self._source_pieces.get(token, "").replace(END_OF_WORD, _SPACE) for token in ids]
+        spelled = self._source_spelled
+        return [spelled.get(token, "") for token in ids]
 
     def spell_target(self, ids: Iterable[int]) -> list[str]:
         """Returns the same of a translation's ids."""
-        return [self._target_pieces.get(token, "").replace(END_OF_WORD, _SPACE) for token in ids]
+        spelled = self._target_spelled
+        return [spelled.get(token, "") for token in ids]
 
     @functools.cached_property
     def _source_pieces(self) -> Mapping[int, str]:
@@ -121,6 +123,14 @@ class Tokenizer:
     @functools.cached_property
     def _target_pieces(self) -> Mapping[int, str]:
         return self._target.pieces()
+
+    @functools.cached_property
+    def _source_spelled(self) -> Mapping[int, str]:
+        return _spelled(self._source_pieces)
+
+    @functools.cached_property
+    def _target_spelled(self) -> Mapping[int, str]:
+        return _spelled(self._target_pieces)
 
     @functools.cached_property
     def word_parts(self) -> Mapping[int, int]:
@@ -138,6 +148,10 @@ class Tokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """Returns the text of target ids: of bytes that are no UTF-8 U+FFFD, of ids that stand for no text nothing."""
         return self._target.decode(ids)
+
+
+def _spelled(pieces: Mapping[int, str]) -> Mapping[int, str]:
+    return {token: piece.replace(END_OF_WORD, _SPACE) for token, piece in pieces.items()}
 
 
 def _open_sides(manifest: Manifest, read: Callable[[str], bytes]) -> tuple[SentencePieces, SentencePieces]:
