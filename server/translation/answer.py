@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from server.bundle.confidence import Confidence
@@ -101,23 +101,30 @@ class TranslatedSentence:
         )
         kept = restored[0].parts if source.markup is None else source.markup.unkept_parts(restored[0].parts)
         terms = source.find_terms(restored[0])
-        translated, best = cls(source, candidates, result.timings, kept, terms), result.hypotheses[0]
-        if best.log_probs:
+        best = result.hypotheses[0]
+        is_spelled = bool(best.log_probs) or result.attention is not None
+        pieces = tokenizer.spell_target(best.ids) if is_spelled else []
+        weigh = None
+        if result.attention is not None:
+            source_pieces = tokenizer.spell_source(source.source_ids or ())
+            weigh = partial(weigh_words, source.text, source_pieces, restored[0].text, pieces, result.attention)
+        sureness = None
+        if best.log_probs and confidence is not None and not source.given:
             num_given = len(source.prefix.ids) if source.prefix else 0  # the caller chose these, not the model
-            translated = replace(
-                translated,
-                pieces=tuple(tokenizer.spell_target(best.ids)),
-                log_probs=best.log_probs,
-                confidence=None if confidence is None or source.given else confidence.of(best.log_probs[num_given:]),
-            )
-        if result.tree:
-            texts = map(clean, tokenizer.spell_target(node.token for node in result.tree))
-            translated = replace(translated, tree=tuple(zip(texts, result.tree, strict=True)))
-        if result.attention is None:
-            return translated
-        pieces = tokenizer.spell_source(source.source_ids or ()), tokenizer.spell_target(best.ids)
-        weigh = partial(weigh_words, source.text, pieces[0], restored[0].text, pieces[1], result.attention)
-        return replace(translated, weigh=weigh)
+            sureness = confidence.of(best.log_probs[num_given:])
+        texts = map(clean, tokenizer.spell_target(node.token for node in result.tree))
+        return cls(
+            source,
+            candidates,
+            result.timings,
+            kept,
+            terms,
+            weigh,
+            tuple(pieces) if best.log_probs else (),
+            best.log_probs,
+            sureness,
+            tuple(zip(texts, result.tree, strict=True)),
+        )
 
     def text(self, rank: int, tag_texts: Mapping[str, str] | None = None) -> str:
         """Returns the `rank`-th best candidate with the sentence's markup; the last one if there are fewer.
