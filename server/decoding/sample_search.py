@@ -77,12 +77,12 @@ class SampleSearch(BeamSearch):
 
     def _draw_of(self, row: int, places: Sequence[int], numbers: Sequence[Random], step: Step) -> None:
         """Puts a token that is drawn from a row in each of these places of its best tokens."""
-        best, own, log_prob = step.top_ids.item(row, 0), step.logits[row], step.top_log_probs.item(row, 0)
+        best, own, log_prob = step.top_ids[row][0], step.logits[row], step.top_log_probs[row][0]
         for place, random in zip(places, numbers, strict=True):
             token = draw(own, best, math.exp(log_prob), self._sampling, random)
             if place > 0 or token != best:
-                step.top_ids[row, place] = token
-                step.top_log_probs[row, place] = log_prob + own.item(token) - own.item(best)
+                step.top_ids[row][place] = token
+                step.top_log_probs[row][place] = log_prob + own.item(token) - own.item(best)
 
     def _keep(self, beams: Sequence[int], parents: Sequence[int]) -> list[int]:
         self._random = [self._random[beam] for beam in beams]

@@ -34,14 +34,14 @@ class Step(NamedTuple):
 
     Attributes:
         logits: [B, V].
-        top_ids: the best tokens, [B, k], best first.
-        top_log_probs: their log-probabilities, [B, k].
+        top_ids: of each row, the k best tokens, best first. Lists, because single values of them are faster.
+        top_log_probs: their log-probabilities.
         has_log_probs: False if `top_log_probs` has logits instead, because no sentence of the batch needs more.
     """
 
     logits: NDArray[np.float32]
-    top_ids: NDArray[np.int64]
-    top_log_probs: NDArray[np.float32]
+    top_ids: list[list[int]]
+    top_log_probs: list[list[float]]
     has_log_probs: bool = True
 
 
@@ -155,10 +155,10 @@ def steer(
             log-probabilities.
         part: of all probability, 0 or more, less than 1.
     """
-    own, top, exp = step.logits[row], step.top_ids[row].tolist(), math.exp
+    own, top, exp = step.logits[row], step.top_ids[row], math.exp
     logit, num_best = own.item, len(top)
     # The logarithm of the row's sum; of an infinite one, nothing that changes is a part.
-    total = total_before = logit(top[0]) - step.top_log_probs.item(row, 0) if step.has_log_probs else math.inf
+    total = total_before = logit(top[0]) - step.top_log_probs[row][0] if step.has_log_probs else math.inf
     least, left = logit(top[-1]), 1.0  # of the sum
     for token, by in factors.items():
         before = logit(token)
@@ -167,9 +167,10 @@ def steer(
             after = BANNED
         own[token] = after
         left += exp(after - total) - exp(before - total)
-    is_sorted = factors.keys().isdisjoint(top)
+    changed = [token for token in top if token in factors]
+    is_sorted = not changed
     # A token that is no worse than the last of the best was is still better than all others.
-    if not is_sorted and sum(logit(each) >= least for each in top) < num_needed:
+    if changed and num_best - sum(logit(token) < least for token in changed) < num_needed:
         top = best_of(own, num_best)
     if left < _LEAST_LEFT:
         highest = max(map(logit, top))
@@ -177,13 +178,14 @@ def steer(
     if drawn_to >= 0:
         own[drawn_to] = total + math.log(exp(logit(drawn_to) - total) + left * part / (1 - part))
         left /= 1 - part
-        top, is_sorted = {*top, drawn_to}, False
-    if is_sorted and step.has_log_probs:
-        step.top_log_probs[row] -= total + math.log(left) - total_before
-    elif not is_sorted:
+        top, is_sorted = [*{*top, drawn_to}], False
+    if not is_sorted:
         total = total + math.log(left) if step.has_log_probs else 0.0
         step.top_ids[row] = top = _ranked(own, top)[:num_best]
         step.top_log_probs[row] = [logit(token) - total for token in top]
+    elif step.has_log_probs:
+        shift = total + math.log(left) - total_before
+        step.top_log_probs[row] = [log_prob - shift for log_prob in step.top_log_probs[row]]
 
 
 def _ranked(values: NDArray[np.float32], ids: Iterable[int]) -> list[int]:
@@ -197,8 +199,8 @@ def log_probs_of(step: Step, wanted: Iterable[tuple[int, int]]) -> list[float]:
     A step has the sum over the vocabulary already: what its best token's log-probability is less than its logit. To add
     it up again would take a hundred times as long.
     """
-    logit, top_id, top_log_prob = step.logits.item, step.top_ids.item, step.top_log_probs.item
-    return [logit(row, token) - logit(row, top_id(row, 0)) + top_log_prob(row, 0) for row, token in wanted]
+    logit, ids, log_probs = step.logits.item, step.top_ids, step.top_log_probs
+    return [logit(row, token) - logit(row, ids[row][0]) + log_probs[row][0] for row, token in wanted]
 
 
 def best_of(values: NDArray[np.float32], top_k: int) -> list[int]:

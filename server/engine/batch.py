@@ -200,12 +200,13 @@ class Batch:
         if not is_finite.all():
             broken = [sentence for sentence in self.plan.running if not is_finite[sentence.rows].all()]
             self.fail(FloatingPointError("log-probabilities that are not finite"), broken)
-        finished, failed = self.plan.advance(top_ids, top_log_probs, self._steer(top_ids, top_log_probs))
+        ids, log_probs = top_ids.tolist(), top_log_probs.tolist()
+        finished, failed = self.plan.advance(ids, log_probs, self._steer(ids, log_probs))
         for sentence, error in failed.items():
             self.fail(error, [sentence])
         return finished
 
-    def _steer(self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32]) -> dict[Sentence, list[float]]:
+    def _steer(self, top_ids: list[list[int]], top_log_probs: list[list[float]]) -> dict[Sentence, list[float]]:
         """Lets options change the step in place; returns the log-probabilities that searches want.
 
         If that fails, the sentences whose searches ask for it are answered with an error.

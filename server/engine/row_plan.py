@@ -93,28 +93,29 @@ class RowPlan:
         )
 
     def advance(
-        self, top_ids: NDArray[np.int64], top_log_probs: NDArray[np.float32], wanted: Mapping[Sentence, list[float]]
+        self, top_ids: list[list[int]], top_log_probs: list[list[float]], wanted: Mapping[Sentence, list[float]]
     ) -> tuple[list[Sentence], dict[Sentence, Exception]]:
         """Gives each search the tokens of a step; returns the finished sentences, and those whose searches have failed.
 
         Args:
-            top_ids: int64 [end, k], the best first.
-            top_log_probs: float32 [end, k].
+            top_ids: of each row up to `end`, the best first.
+            top_log_probs: of these.
             wanted: of each search that names tokens, their log-probabilities.
         """
-        self._last_ids[: len(top_ids)] = top_ids[:, 0]  # right for greedy rows; `arrange` sets those of beams
+        self._last_ids[: len(top_ids)] = [
+            ids[0] for ids in top_ids
+        ]  # right for greedy rows; `arrange` sets those of beams
         self._past_lengths += self._is_used
-        ids, log_probs = top_ids.tolist(), top_log_probs.tolist()
         finished: list[Sentence] = []
         failed: dict[Sentence, Exception] = {}
         for sentence in self.running:
             search, rows = sentence.search, sentence.rows
             try:
                 if search.is_greedy:
-                    if not search.advance_greedily(ids[rows[0]][0], log_probs[rows[0]][0]):
+                    if not search.advance_greedily(top_ids[rows[0]][0], top_log_probs[rows[0]][0]):
                         finished.append(sentence)
                 elif parents := search.advance(
-                    [ids[row] for row in rows], [log_probs[row] for row in rows], wanted.get(sentence, ())
+                    [top_ids[row] for row in rows], [top_log_probs[row] for row in rows], wanted.get(sentence, ())
                 ):
                     self.parents[sentence] = parents
                 else:

@@ -20,10 +20,10 @@ def alternatives(seed: int, *, max_tokens: int = 9, **options: Any) -> list[Hypo
     fed = [[BOS]]
     for _ in range(max_tokens):
         logits = np.array([log_probs_after(ids, seed, 0.1) for ids in fed], np.float32)
-        top_ids = np.array([best_of(row, search.top_k) for row in logits])
-        top_log_probs = np.take_along_axis(logits, top_ids, axis=1)
-        (wanted,) = change_step([(search, range(len(logits)))], Step(logits, top_ids, top_log_probs))
-        parents = search.advance(top_ids.tolist(), top_log_probs.tolist(), wanted)
+        top_ids = [best_of(row, search.top_k) for row in logits]
+        step = Step(logits, top_ids, np.take_along_axis(logits, np.array(top_ids), axis=1).tolist())
+        (wanted,) = change_step([(search, range(len(logits)))], step)
+        parents = search.advance(step.top_ids, step.top_log_probs, wanted)
         if not parents:
             return search.best()
         fed = [[*fed[parent], token] for parent, token in zip(parents, search.last_ids, strict=True)]

@@ -32,9 +32,9 @@ def advance_steered(search: BeamSearch, logits: NDArray[np.float32]) -> list[int
     """Does what a step and the engine do with the logits of the live beams."""
     top_ids = np.argsort(-logits, axis=1, kind="stable")[:, : search.top_k]
     log_probs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-    top_log_probs = np.take_along_axis(log_probs, top_ids, axis=1)
-    (wanted,) = change_step([(search, range(len(logits)))], Step(logits, top_ids, top_log_probs))
-    return search.advance(top_ids.tolist(), top_log_probs.tolist(), wanted)
+    step = Step(logits, top_ids.tolist(), np.take_along_axis(log_probs, top_ids, axis=1).tolist())
+    (wanted,) = change_step([(search, range(len(logits)))], step)
+    return search.advance(step.top_ids, step.top_log_probs, wanted)
 
 
 def test_search_starts_from_bos_with_an_empty_cache() -> None:

@@ -1,5 +1,6 @@
 """Penalties and bans on rows of logits, and steps of searches that ask for more than the best tokens."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,13 @@ def steered(written: list[int], values: list[float] | None = None, **options: An
     return row
 
 
-def top_of(logits: NDArray[np.float32], top_k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def top_of(logits: NDArray[np.float32], top_k: int) -> tuple[list[list[int]], list[list[float]]]:
     """Returns the best tokens and their log-probabilities, in the plainest way."""
     ids = np.argsort(-logits, axis=1, kind="stable")[:, :top_k]
     exact = logits.astype(np.float64)
     exact -= exact.max(axis=1, keepdims=True)
     log_probs = exact - np.log(np.exp(exact).sum(axis=1, keepdims=True))
-    return ids, np.take_along_axis(log_probs, ids, axis=1).astype(np.float32)
+    return ids.tolist(), np.take_along_axis(log_probs, ids, axis=1).astype(np.float32).tolist()
 
 
 def banned(written: list[int], **options: Any) -> list[int]:
@@ -83,8 +84,8 @@ def test_a_step_that_is_steered_is_a_step_of_the_changed_logits(top_k: int, peak
     logits = chance.normal(0, 2, (40, 500)).astype(np.float32)
     logits[:, 9] += np.float32(peak)  # which leaves less than rounding errors when it is banned
     top_ids, top_log_probs = top_of(logits, top_k)
-    kept = logits[30:].tolist(), top_ids[30:].tolist(), top_log_probs[30:].tolist()
-    tokens = [[9, *map(int, chance.integers(0, 500, 1 + row)), int(top_ids[row, -1])] for row in range(30)]
+    kept = logits[30:].tolist(), top_ids[30:], top_log_probs[30:]
+    tokens = [[9, *map(int, chance.integers(0, 500, 1 + row)), top_ids[row][-1]] for row in range(30)]
     factors = {row: {token: [1.3, BAN][token % 2] for token in own} for row, own in enumerate(tokens)}
     expected = logits.copy()
     for row, own in factors.items():
@@ -97,9 +98,9 @@ def test_a_step_that_is_steered_is_a_step_of_the_changed_logits(top_k: int, peak
 
     np.testing.assert_allclose(logits, expected, rtol=1e-6)
     expected_ids, expected_log_probs = top_of(logits, top_k)
-    assert top_ids.tolist() == expected_ids.tolist()
+    assert top_ids == expected_ids
     np.testing.assert_allclose(top_log_probs, expected_log_probs, rtol=1e-6, atol=1e-5)
-    assert (logits[30:].tolist(), top_ids[30:].tolist(), top_log_probs[30:].tolist()) == kept
+    assert (logits[30:].tolist(), top_ids[30:], top_log_probs[30:]) == kept
 
 
 @pytest.mark.parametrize("num_needed", [1, 5, 8])
@@ -108,13 +109,13 @@ def test_as_many_of_the_best_tokens_are_right_as_are_needed(num_needed: int) -> 
     logits = chance.normal(0, 2, (40, 500)).astype(np.float32)
     top_ids, top_log_probs = top_of(logits, 8)
 
-    for row, ids in enumerate(top_ids.tolist()):
+    for row, ids in enumerate([*top_ids]):
         factors = {token: [1.1, 2.0, BAN][token % 3] for token in ids[: row % 9]}
         steer(Step(logits, top_ids, top_log_probs), row, factors, num_needed)
 
     expected_ids, expected_log_probs = top_of(logits, num_needed)
-    assert top_ids[:, :num_needed].tolist() == expected_ids.tolist()
-    np.testing.assert_allclose(top_log_probs[:, :num_needed], expected_log_probs, rtol=1e-6, atol=1e-5)
+    assert [ids[:num_needed] for ids in top_ids] == expected_ids
+    np.testing.assert_allclose(np.array(top_log_probs)[:, :num_needed], expected_log_probs, rtol=1e-6, atol=1e-5)
     assert (np.diff(top_log_probs) <= 0).all(), "the others follow"
 
 
@@ -142,27 +143,27 @@ def test_the_best_token_is_certain_if_all_others_are_banned() -> None:
 
     steer(Step(logits, top_ids, top_log_probs), 0, dict.fromkeys(range(1, 9), BAN), 1)
 
-    assert top_ids.tolist() == [[0]]
-    assert top_log_probs.item() == pytest.approx(0.0, abs=1e-6)
+    assert top_ids == [[0]]
+    assert top_log_probs == [[pytest.approx(0.0, abs=1e-6)]]
 
 
 def test_the_best_logits_stay_if_others_are_banned() -> None:
     logits = np.array([[5, 4, 3, 2]], np.float32)
-    top_ids, top = np.array([[0, 1]]), np.array([[5, 4]], np.float32)
+    top_ids, top = [[0, 1]], [[5.0, 4.0]]
 
     steer(Step(logits, top_ids, top, has_log_probs=False), 0, {3: BAN}, 2)
 
-    assert (top_ids.tolist(), top.tolist()) == ([[0, 1]], [[5, 4]])
+    assert (top_ids, top) == ([[0, 1]], [[5, 4]])
 
 
 def test_a_step_without_log_probabilities_has_logits_in_their_place() -> None:
     logits = np.array([[900, -1, 800, 1], [4, 3, 2, 1]], np.float32)  # whose exponentials are none
-    top_ids = np.array([[0, 2], [0, 1]])
-    top = np.take_along_axis(logits, top_ids, axis=1)
+    top_ids = [[0, 2], [0, 1]]
+    top = np.take_along_axis(logits, np.array(top_ids), axis=1).tolist()
 
     steer(Step(logits, top_ids, top, has_log_probs=False), 0, {0: 1.5, 1: 1.5, 3: BAN}, 2)
 
-    assert (top_ids.tolist(), top.tolist()) == ([[2, 0], [0, 1]], [[800, 600], [4, 3]])
+    assert (top_ids, top) == ([[2, 0], [0, 1]], [[800, 600], [4, 3]])
 
 
 def test_a_token_that_was_not_among_the_best_takes_the_place_of_one_that_is_banned() -> None:
@@ -171,7 +172,7 @@ def test_a_token_that_was_not_among_the_best_takes_the_place_of_one_that_is_bann
 
     steer(Step(logits, top_ids, top_log_probs), 0, {0: BAN, 2: BAN}, 2)
 
-    assert top_ids.tolist() == [[1, 3]]
+    assert top_ids == [[1, 3]]
     total = np.exp([4, 2, 1]).sum()
     assert np.exp(top_log_probs[0]) == pytest.approx(np.exp([4, 2]) / total, rel=1e-5)
 
@@ -182,8 +183,8 @@ def test_if_too_few_tokens_are_left_banned_ones_follow() -> None:
 
     steer(Step(logits, top_ids, top_log_probs), 0, {0: BAN, 1: BAN}, 2)
 
-    assert top_ids.tolist() == [[2, 0]]
-    assert top_log_probs[0].tolist() == [pytest.approx(0), pytest.approx(BANNED)]
+    assert top_ids == [[2, 0]]
+    assert top_log_probs[0] == [pytest.approx(0), pytest.approx(BANNED)]
 
 
 def test_log_probabilities_are_the_logarithms_of_a_softmax() -> None:
@@ -197,7 +198,7 @@ def test_log_probabilities_are_the_logarithms_of_a_softmax() -> None:
 def test_a_token_that_cannot_be_written_has_minus_infinity() -> None:
     logits = np.array([[0, -np.inf]], np.float32)
 
-    step = Step(logits, np.array([[0]]), np.zeros((1, 1), np.float32))
+    step = Step(logits, [[0]], [[0.0]])
     assert log_probs_of(step, [(0, 1)]) == [-np.inf]
     steer(step, 0, {1: 1.5}, 1)
     assert logits.tolist() == [[0, np.float32(BANNED)]], "as if it was banned"
@@ -249,16 +250,16 @@ def test_the_token_has_its_part_of_all_probability_beside_its_share_of_the_rest(
     expected *= 0.75 / expected.sum()
     expected[token] += 0.25
     ids, log_probs = top_of(logits, top_k)
-    others = ids[[0, 2]].tolist(), log_probs[[0, 2]].tolist()
+    others = [*ids[::2]], [*log_probs[::2]]
 
     steer(Step(logits, ids, log_probs), 1, {}, top_k, token, 0.25)
 
     best = np.argsort(-expected, kind="stable")[:top_k]
-    assert ids[1].tolist() == best.tolist()
+    assert ids[1] == best.tolist()
     assert np.exp(log_probs[1]) == pytest.approx(expected[best], rel=1e-4)
     every = log_probs_of(Step(logits, ids, log_probs), [(1, each) for each in range(99)])
     assert np.exp(every) == pytest.approx(expected[:99], rel=1e-4)
-    assert (ids[[0, 2]].tolist(), log_probs[[0, 2]].tolist()) == others
+    assert (ids[::2], log_probs[::2]) == others
 
 
 def search_of(**options: Any) -> BeamSearch:
@@ -277,23 +278,27 @@ ASKED: list[dict[str, Any]] = [
 ]
 
 
+def rows_of(step: Step, rows: Iterable[int]) -> list[Any]:
+    """Returns copies of what a step has of these rows."""
+    return [(step.logits[row].tolist(), [*step.top_ids[row]], [*step.top_log_probs[row]]) for row in rows]
+
+
 def test_each_search_gets_of_a_step_what_it_would_get_alone() -> None:
     logits = np.random.Generator(np.random.Philox(3)).normal(0, 3, (9, VOCABULARY)).astype(np.float32)
     logits[:, 5] += 10
     rows = [[3], [0], [8], [1], [5], [7], [2]]  # 4 and 6 are those of others
     together = Step(logits.copy(), *top_of(logits, 6))
-    plain = [each.tolist() for each in together[:3]]
+    plain = rows_of(together, range(9))
 
     wanted = change_step(list(zip([search_of(**each) for each in ASKED], rows, strict=True)), together)
 
     for own, options, (row,) in zip(wanted, ASKED, rows, strict=True):
         alone = Step(logits[[row]], *top_of(logits[[row]], 6))
         assert change_step([(search_of(**options), [0])], alone) == [own]
-        assert [each[row].tolist() for each in together[:3]] == [each[0].tolist() for each in alone[:3]]
+        assert rows_of(together, [row]) == rows_of(alone, [0])
         assert len(own) == ("given_targets" in options or "return_alternatives" in options)
-        assert own or [each[row].tolist() for each in together[:3]] != [each[row] for each in plain]
-    for row in (4, 6):
-        assert [each[row].tolist() for each in together[:3]] == [each[row] for each in plain]
+        assert own or rows_of(together, [row]) != [plain[row]]
+    assert rows_of(together, (4, 6)) == [plain[4], plain[6]]
 
 
 def test_all_hypotheses_draw_from_the_first_row_and_then_each_from_its_own() -> None:
@@ -304,15 +309,15 @@ def test_all_hypotheses_draw_from_the_first_row_and_then_each_from_its_own() -> 
 
     change_step([(search, [0])], Step(logits, top_ids, top_log_probs))
 
-    assert len({*top_ids[0].tolist()}) == 3
+    assert len({*top_ids[0]}) == 3
     assert top_log_probs[0] == pytest.approx([-np.log(VOCABULARY)] * 3, abs=1e-5)
-    assert search.advance(top_ids.tolist(), top_log_probs.tolist()) == [0, 0, 0]
-    assert (search.last_ids, search.top_k) == (top_ids[0].tolist(), 1)
+    assert search.advance(top_ids, top_log_probs) == [0, 0, 0]
+    assert (search.last_ids, search.top_k) == (top_ids[0], 1)
     logits = np.full((3, VOCABULARY), -50, np.float32)
     logits[range(3), [10, 20, 30]] = 0.0
     top_ids, top_log_probs = top_of(logits, 1)
     change_step([(search, [2, 0, 1])], Step(logits, top_ids, top_log_probs))
-    assert top_ids[[2, 0, 1], 0].tolist() == [30, 10, 20]
+    assert top_ids == [[10], [20], [30]]
 
 
 def test_a_run_is_allowed_if_no_ban_is_on_any_of_its_tokens_where_it_would_stand() -> None:

@@ -1,7 +1,5 @@
 """What a plan feeds the next step, row by row."""
 
-import numpy as np
-
 from server.decoding.options import DecodingOptions
 from server.engine.row_plan import RowPlan
 from server.engine.sentence import Sentence
@@ -25,7 +23,7 @@ def fed(plan: RowPlan) -> tuple[list[int], list[int], list[int]]:
 def advance(plan: RowPlan, *top_ids: list[int]) -> None:
     """Takes a step that returns these tokens for each row, the likeliest first."""
     log_probs = [[-0.1 * (rank + 1) for rank in range(len(ids))] for ids in top_ids]
-    plan.advance(np.array(top_ids), np.array(log_probs, np.float32), {})
+    plan.advance([*top_ids], log_probs, {})
 
 
 def test_rows_start_with_bos_and_go_on_with_the_best_tokens() -> None:

@@ -31,7 +31,8 @@ def test_log_probabilities_of_the_best_tokens_are_what_the_step_has_returned(tin
 
     for place in range(8):
         found = log_probs_of(
-            Step(logits, top_ids, top_log_probs), [(row, top_ids.item(row, place)) for row in (2, 0, 1)]
+            Step(logits, top_ids.tolist(), top_log_probs.tolist()),
+            [(row, top_ids.item(row, place)) for row in (2, 0, 1)],
         )
         np.testing.assert_allclose(found, top_log_probs[[2, 0, 1], place], atol=2e-3 if "fp16" in variant else 2e-5)
 
@@ -40,7 +41,8 @@ def test_they_sum_to_one_over_the_vocabulary(host_runner: HostRunner) -> None:
     decoder, top_ids, top_log_probs = stepped(host_runner, top_k=1)
     size = host_runner.dimensions.vocab_size
 
-    found = log_probs_of(Step(decoder.logits(), top_ids, top_log_probs), [(1, each) for each in range(size)])
+    step = Step(decoder.logits(), top_ids.tolist(), top_log_probs.tolist())
+    found = log_probs_of(step, [(1, each) for each in range(size)])
 
     assert np.exp(found).sum() == pytest.approx(1, abs=1e-4)
 
