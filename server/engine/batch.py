@@ -199,7 +199,8 @@ class Batch:
         is_finite = np.isfinite(top_log_probs)
         if not is_finite.all():
             broken = [sentence for sentence in self.plan.running if not is_finite[sentence.rows].all()]
-            self.fail(FloatingPointError("log-probabilities that are not finite"), broken)
+            if broken:  # and not only rows in gaps, whose sentences have been answered
+                self.fail(FloatingPointError("log-probabilities that are not finite"), broken)
         ids, log_probs = top_ids.tolist(), top_log_probs.tolist()
         finished, failed = self.plan.advance(ids, log_probs, self._steer(ids, log_probs))
         for sentence, error in failed.items():

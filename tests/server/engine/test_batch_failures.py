@@ -1,6 +1,7 @@
 """What a batch answers, and whom, when something fails."""
 
 import contextlib
+import math
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,27 @@ def test_log_probabilities_that_are_not_finite_fail_their_own_sentence_alone(
     with pytest.raises(EngineFailed):
         broken.result(0)
     assert whole.result(0).hypotheses[0].ids == tokens(3)
+
+
+def test_a_row_in_a_gap_that_is_not_finite_is_no_fault(parts: Parts, batch: Batch) -> None:
+    (broken,), (whole,) = parts.submit(3), parts.submit(3)
+    parts.step(batch)
+    original = decoder_of(batch).step
+
+    def poison_first_row(*arguments: Any, **more: Any) -> Stepped:
+        ids, log_probs = original(*arguments, **more)
+        log_probs[0] = np.nan
+        return ids, log_probs
+
+    decoder_of(batch).step = poison_first_row
+    decoder_of(batch).padded_rows = lambda num_rows: 4 * math.ceil(num_rows / 4)  # so that gaps stay
+    parts.step(batch)
+    num_faults = parts.faults.count
+    assert (broken.done(), batch.plan.num_rows, batch.plan.end) == (True, 1, 2), "the row of the first one is a gap"
+    parts.step(batch)
+
+    assert parts.faults.count == num_faults
+    assert not whole.done()
 
 
 @pytest.mark.parametrize("broken_method", ["advance", "advance_greedily", "best"])
