@@ -41,14 +41,17 @@ class Group:
         gone = set(sentences)
         self.sentences = [sentence for sentence in self.sentences if sentence not in gone]
 
-    def take_due(self, running: Sequence[Sentence], *, may_wait: bool) -> list[Sentence]:
-        """Returns the sentences, which then wait no longer, or none if it is worth while to wait for running ones."""
+    def due(self, running: Sequence[Sentence], *, may_wait: bool) -> list[Sentence]:
+        """Returns the sentences, or none if it is worth while to wait for running ones; to be asked once a step.
+
+        They stay until `remove`, so that they are answered even if the lane hangs or dies while they are aligned.
+        """
         self._num_steps += 1
         may_wait = may_wait and len(self.sentences) < _ENOUGH and self._num_steps < _MOST_STEPS
         if may_wait and any(map(needs_attention, running)):
             return []
-        due, self.sentences, self._num_steps = self.sentences, [], 0
-        return due
+        self._num_steps = 0
+        return self.sentences
 
 
 def align(sentences: Sequence[Sentence], decoder: Decoder) -> None:

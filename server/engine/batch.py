@@ -239,12 +239,13 @@ class Batch:
         """
         if not self._unaligned.sentences:
             return
-        due = self._unaligned.take_due(self.plan.running, may_wait=self.decoder.keeps_sources)
+        due = self._unaligned.due(self.plan.running, may_wait=self.decoder.keeps_sources)
         try:
             align(due, self.decoder)
         except Exception as error:  # noqa: BLE001  # as in step
             self.fail(error, due)
         else:
+            self._unaligned.remove(due)
             self._answer(due)
 
     def _answer(self, finished: list[Sentence]) -> None:

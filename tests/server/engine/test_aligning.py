@@ -56,7 +56,7 @@ def finished(**options: Any) -> Sentence:
 
 def aligned(sentence: Sentence) -> Attending:
     decoder = Attending()
-    align(group_of([sentence], decoder).take_due([], may_wait=True), cast("Decoder", decoder))
+    align(group_of([sentence], decoder).due([], may_wait=True), cast("Decoder", decoder))
     return decoder
 
 
@@ -115,31 +115,33 @@ def test_sentences_wait_while_another_one_that_runs_needs_attention() -> None:
     first, second = finished(with_alignment=True), finished(with_alignment=True)
     group = group_of([first], Attending())
 
-    assert group.take_due([asking()], may_wait=True) == []
+    assert group.due([asking()], may_wait=True) == []
     group.add([second], cast("Decoder", Attending()))
-    assert group.take_due([sentence_of(SOURCE, DecodingOptions())], may_wait=True) == [first, second]
-    assert group.sentences == []
+    assert group.due([sentence_of(SOURCE, DecodingOptions())], may_wait=True) == [first, second]
+    assert group.sentences == [first, second], "until they are taken out"
 
 
 def test_eight_sentences_wait_no_longer() -> None:
     group = group_of([finished(with_alignment=True) for _ in range(7)], Attending())
-    assert group.take_due([asking()], may_wait=True) == []
+    assert group.due([asking()], may_wait=True) == []
 
     group.add([finished(with_alignment=True)], cast("Decoder", Attending()))
 
-    assert len(group.take_due([asking()], may_wait=True)) == 8
+    assert len(group.due([asking()], may_wait=True)) == 8
 
 
 def test_no_sentence_waits_for_more_than_eight_steps() -> None:
     group = group_of([finished(with_alignment=True)], Attending())
 
-    assert [len(group.take_due([asking()], may_wait=True)) for _ in range(9)] == [0] * 7 + [1, 0]
+    assert [len(group.due([asking()], may_wait=True)) for _ in range(9)] == [0] * 7 + [1, 0], (
+        "then they are counted again"
+    )
 
 
 def test_none_waits_whose_source_leaves_with_its_rows() -> None:
     group = group_of([finished(with_alignment=True)], Attending())
 
-    assert len(group.take_due([asking()], may_wait=False)) == 1
+    assert len(group.due([asking()], may_wait=False)) == 1
 
 
 def test_a_sentence_that_is_taken_out_is_not_aligned() -> None:
@@ -148,7 +150,7 @@ def test_a_sentence_that_is_taken_out_is_not_aligned() -> None:
 
     group.remove([first])
 
-    assert group.take_due([], may_wait=True) == [second]
+    assert group.due([], may_wait=True) == [second]
 
 
 def restated(attention: list[list[float]]) -> float:

@@ -88,6 +88,26 @@ def test_finished_sentences_are_aligned_together_and_hold_no_rows(
     assert first.result(0).attention is not None
 
 
+def test_a_lane_that_hangs_while_it_aligns_still_knows_the_sentences(
+    parts: Parts, batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (aligned,) = parts.submit(1, options=ALIGNED)
+    parts.step(batch)
+    known: list[Any] = []
+    original = decoder_of(batch).align
+
+    def align(*arguments: Any) -> Any:
+        known.extend(sentence.future for sentence in batch.sentences)  # to which `Lane.abandon` would answer
+        return original(*arguments)
+
+    monkeypatch.setattr(decoder_of(batch), "align", align)
+
+    parts.step(batch)
+
+    assert known == [aligned]
+    assert (aligned.done(), batch.sentences) == (True, [])
+
+
 def test_a_sentence_that_waits_is_aligned_when_no_other_is_left(parts: Parts, batch: Batch) -> None:
     first, second = parts.submit(1, 9, options=ALIGNED)
     parts.step(batch, 2)
