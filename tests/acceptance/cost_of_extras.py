@@ -20,7 +20,7 @@ from tests.acceptance.calls import DEFAULT_SENTENCES, read_sentences
 from tests.acceptance.report import Check, print_checks
 from tests.acceptance.server_process import running_server
 from tests.bench.rounds import turns
-from tests.bench.statistics import median_ratio
+from tests.bench.statistics import median_of_ratios
 
 _NUM_SENTENCES = 32  # of a request, which fill one batch
 _NUM_BATCHES = 6
@@ -42,7 +42,7 @@ def main() -> int:
     most = {"links": _MOST_FOR_LINKS, "html, a tag in each": _MOST_FOR_TAGS}
     checks = []
     for kind, own in seconds.items():
-        ratio = median_ratio(own, plain)
+        ratio = median_of_ratios(own, plain)
         bar = most.get(kind)
         passed = None if bar is None else ratio.value <= bar
         checks.append(Check(f"{kind}, times plain", str(ratio), "" if bar is None else f"<= {bar:.2f}", passed))
