@@ -181,16 +181,12 @@ def steer(
         top, is_sorted = [*{*top, drawn_to}], False
     if not is_sorted:
         total = total + math.log(left) if step.has_log_probs else 0.0
-        step.top_ids[row] = top = _ranked(own, top)[:num_best]
-        step.top_log_probs[row] = [logit(token) - total for token in top]
+        ranked = sorted([(-logit(token), token) for token in top])[:num_best]
+        step.top_ids[row] = [token for _, token in ranked]
+        step.top_log_probs[row] = [-negated - total for negated, _ in ranked]
     elif step.has_log_probs:
         shift = total + math.log(left) - total_before
         step.top_log_probs[row] = [log_prob - shift for log_prob in step.top_log_probs[row]]
-
-
-def _ranked(values: NDArray[np.float32], ids: Iterable[int]) -> list[int]:
-    """Returns tokens, the best first, and of equals the lower id first."""
-    return sorted(sorted(ids), key=values.item, reverse=True)
 
 
 def log_probs_of(step: Step, wanted: Iterable[tuple[int, int]]) -> list[float]:
@@ -212,7 +208,7 @@ def best_of(values: NDArray[np.float32], top_k: int) -> list[int]:
     """
     if top_k == 1:
         return [int(values.argmax())]
-    return _ranked(values, likely(values, top_k).tolist())[:top_k]
+    return sorted(likely(values, top_k).tolist(), key=lambda token: (-values.item(token), token))[:top_k]
 
 
 def likely(values: NDArray[np.float32], top_k: int) -> NDArray[np.int64]:
