@@ -4,10 +4,9 @@
 """
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from server.averages import FadingSum
-from server.engine.flow import Flow
 
 # Time that the background gets of a lane, as a part of the time that the foreground takes there, or that the lane
 # rests. Half, and a flood beside busy tenants stalls; twice, and they notice it.
@@ -22,26 +21,23 @@ _FIRST_SECONDS = 0.25  # that the background is taken to have had before it had 
 
 
 class Background:
-    """Is shared by the lanes of an engine. One thread at a time may change it.
-
-    Attributes:
-        flows: that are in the background.
-    """
+    """Is shared by the lanes of an engine. One thread at a time may change it."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self.flows: Collection[Flow] = ()
         self._clock = clock
         self._seconds = FadingSum(clock), FadingSum(clock)  # of foreground and background
         self._foreground_until = -math.inf  # instant up to which the foreground counts as present
 
-    def note_seconds(self, seconds: float, *, is_background: bool) -> None:
+    def note_seconds(self, seconds: float, *, is_background: bool, is_used: bool) -> None:
         """Notes for how long a lane has stepped the foreground or the background; a rest counts as foreground.
 
-        The seconds count for `pace` only while a flow is in the background.
+        Args:
+            is_background: of which of the two.
+            is_used: whether a flow is in the background; else the seconds do not count for `pace`.
         """
         if not is_background:
             self._foreground_until = self._clock() + _ALONE_SECONDS
-        if self.flows:
+        if is_used:
             self._seconds[is_background].add(seconds)
 
     @property

@@ -32,7 +32,7 @@ class Dispatch:
 
     Attributes:
         clock: seconds, monotonic.
-        background: which flows are in it, and how much of the lanes it has.
+        background: how much of the lanes it has.
         num_left: sentences whose callers have left, since the start; it grows whenever one is cancelled.
         is_open: False once the engine has been stopped.
     """
@@ -87,9 +87,9 @@ class Dispatch:
             admission = self._admit(request)
             self._asked[request.flow].add(demand.work)
             entry.forecast_seconds = None if self.is_all(0) else admission.seconds
+            self._queue.set_background(admission.background)
             self._queue.add(entry)
             self._shares.hold(entry.flow, entry.flow.weight, entry.load.num_rows)
-            self.background.flows = admission.background
             self._changed.notify_all()
         for sentence in sentences:  # nobody else has the futures yet, so nobody can have left
             self.watch(sentence)
@@ -126,7 +126,7 @@ class Dispatch:
         longest_taken = 0
         with self._changed:
             even_rows = math.ceil((self._queue.load.num_rows + self._running_rows) / self.limits.num_lanes)
-            while (entry := self._queue.head(self.background.flows, are_in=is_background)) is not None:
+            while (entry := self._queue.head(is_background=is_background)) is not None:
                 head = entry.sentences[0]
                 longest = max(longest, len(head.source_ids))
                 longest_taken = max(longest_taken, len(head.source_ids))
@@ -175,7 +175,7 @@ class Dispatch:
     def note_seconds(self, seconds: float, *, is_background: bool) -> None:
         """See `Background.note_seconds`."""
         with self._changed:
-            self.background.note_seconds(seconds, is_background=is_background)
+            self.background.note_seconds(seconds, is_background=is_background, is_used=bool(self._queue.background))
 
     def count_foreground(self, sign: int) -> None:
         """Notes that a lane has a foreground, +1, or has none any more, -1."""
@@ -194,7 +194,7 @@ class Dispatch:
         def is_over() -> bool:
             if not self._num_foreground or self._num_idle or not self.is_open or is_wanted():
                 return True
-            return self._queue.head(self.background.flows, are_in=False) is not None
+            return self._queue.head(is_background=False) is not None
 
         started = self.clock()
         with self._changed:
@@ -269,7 +269,7 @@ class Dispatch:
             waiting=queue.load,
             waiting_of_flow=queue.load_of(flow),
             claims=claims,
-            background=self.background.flows,
+            background=queue.background,
             background_pace=self.background.pace,
         )
         try:

@@ -2,6 +2,7 @@
 
 Between flows this is start-time fair queueing (Goyal, Vin and Cheng 1996). Each flow has a tag, the virtual start of
 its next sentence. The flow with the lowest tag is next; its tag grows by the sentence's work over the flow's weight.
+Foreground and background each have a virtual time of their own, because the lanes serve them at different rates.
 """
 
 from bisect import bisect_right, insort
@@ -82,12 +83,15 @@ class FairQueue:
 
     Attributes:
         load: of all flows.
+        background: flows that are in the background.
     """
 
     def __init__(self) -> None:
         self.load = Load()
+        self.background: Collection[Flow] = ()
         self._flows: defaultdict[Flow, _FlowQueue] = defaultdict(_FlowQueue)
-        self._virtual_time = 0.0  # tag of the flow whose sentence was taken last
+        # Of foreground and background, the tag of the flow whose sentence was taken last.
+        self._virtual_times = [0.0, 0.0]
 
     def __iter__(self) -> Iterator[Entry]:
         for queue in self._flows.values():
@@ -97,20 +101,31 @@ class FairQueue:
         """Adds an entry."""
         queue = self._flows[entry.flow]
         if not queue.entries:
-            queue.tag = max(queue.tag, self._virtual_time)
+            queue.tag = max(queue.tag, self._virtual_times[entry.flow in self.background])
         insort(queue.entries, entry, key=_BY_KEY)
         for load in (self.load, queue.load):
             load.count(entry.load, +1)
 
-    def head(self, flows: Collection[Flow], *, are_in: bool) -> Entry | None:
-        """Returns the entry that is next of those whose flows are in `flows`, or else of those whose are not."""
-        waiting = [queue for flow, queue in self._flows.items() if queue.entries and (flow in flows) == are_in]
+    def set_background(self, flows: Collection[Flow]) -> None:
+        """Puts these flows into the background, and all others into the foreground.
+
+        A flow that changes is as far before or behind the virtual time as it was.
+        """
+        for flow in {*flows} ^ {*self.background}:
+            there, other = self._virtual_times[flow in flows], self._virtual_times[flow not in flows]
+            self._flows[flow].tag += there - other
+        self.background = flows
+
+    def head(self, *, is_background: bool) -> Entry | None:
+        """Returns the entry of the background, or else of the foreground, that is next."""
+        flows = self.background
+        waiting = [queue for flow, queue in self._flows.items() if queue.entries and (flow in flows) == is_background]
         return min(waiting, key=attrgetter("tag")).entries[0] if waiting else None
 
     def pop(self, entry: Entry) -> Sentence:
         """Removes the next sentence of an entry, which ends the turn of its flow."""
         queue = self._flows[entry.flow]
-        self._virtual_time = queue.tag
+        self._virtual_times[entry.flow in self.background] = queue.tag
         sentence = entry.sentences.popleft()
         queue.tag += sentence.work / entry.flow.weight
         self._count_off(entry, [sentence])

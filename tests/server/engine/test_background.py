@@ -1,7 +1,6 @@
 import pytest
 
 from server.engine.background import Background
-from server.engine.flow import Flow
 from tests.fakes import FakeClock
 
 
@@ -12,9 +11,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def background(clock: FakeClock) -> Background:
-    background = Background(clock)
-    background.flows = {Flow(name="flood")}
-    return background
+    return Background(clock)
 
 
 def test_the_background_has_its_share_until_a_second_after_the_foreground(
@@ -22,7 +19,7 @@ def test_the_background_has_its_share_until_a_second_after_the_foreground(
 ) -> None:
     shares = [background.share(0.75)]
     for is_background, seconds in ((False, 0.99), (True, 0.01)):
-        background.note_seconds(0.1, is_background=is_background)
+        background.note_seconds(0.1, is_background=is_background, is_used=True)
         shares.append(background.share(0.75))
         clock.now += seconds
         shares.append(background.share(0.75))
@@ -32,16 +29,15 @@ def test_the_background_has_its_share_until_a_second_after_the_foreground(
 
 def test_the_pace_is_the_part_of_the_time_and_at_first_all_of_it(background: Background) -> None:
     paces = [background.pace]
-    background.note_seconds(0.75, is_background=False)
+    background.note_seconds(0.75, is_background=False, is_used=True)
     paces.append(background.pace)
-    background.note_seconds(2.0, is_background=True)
+    background.note_seconds(2.0, is_background=True, is_used=True)
     paces.append(background.pace)
 
     assert paces == pytest.approx([1.0, 0.25 / 1.0, 2.25 / 3.0])
 
 
 def test_time_counts_only_while_a_flow_is_in_the_background(background: Background) -> None:
-    background.flows = ()
-    background.note_seconds(0.75, is_background=False)
+    background.note_seconds(0.75, is_background=False, is_used=False)
 
     assert background.pace == 1.0

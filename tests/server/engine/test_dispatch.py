@@ -187,7 +187,7 @@ def test_a_flow_is_a_flood_by_twice_what_others_want_whether_it_is_refused_or_ad
 
     add_singles(dispatch, 1, other)
 
-    assert (FLOOD in dispatch.background.flows) == is_greedy, f"{15 + num_refused} row-steps, beside 11"
+    assert (FLOOD in dispatch._queue.background) == is_greedy, f"{15 + num_refused} row-steps, beside 11"
 
 
 def test_a_text_of_a_bulk_call_that_asks_until_it_is_admitted_counts_once() -> None:

@@ -161,7 +161,7 @@ def test_lane_with_its_part_of_the_rows_leaves_the_next_sentence_to_the_other() 
 def test_a_flow_that_asks_for_more_than_its_share_is_in_the_background() -> None:
     dispatch, neighbours, flood = flooded()
 
-    assert dispatch.background.flows
+    assert dispatch._queue.background
     assert take(dispatch) == neighbours
     assert take(dispatch) == []
     assert take(dispatch, lane_limits(max_rows=10), is_background=True) == flood[:10]
@@ -172,7 +172,7 @@ def test_a_flow_alone_is_not_in_the_background() -> None:
     large = [new_sentence() for _ in range(100)]
     dispatch.add(large)
 
-    assert not dispatch.background.flows
+    assert not dispatch._queue.background
     assert take(dispatch, is_background=True) == []
     assert take(dispatch) == large
 
@@ -202,7 +202,7 @@ def test_a_flow_without_sentences_stays_in_the_background_while_it_wants_more_th
     dispatch.add([new_sentence(flow=NEIGHBOUR) for _ in range(4)])  # of three times the weight
     dispatch.add([wanted := new_sentence(flow=FLOOD.of_long())])
 
-    assert not dispatch.background.flows
+    assert not dispatch._queue.background
     assert wanted in take(dispatch)
 
 
@@ -213,7 +213,7 @@ def test_flows_stay_in_the_background_however_long_their_sentences_wait() -> Non
     clock.now += 2.0
     dispatch.add([new_sentence(flow=NEIGHBOUR)])
 
-    assert set(dispatch.background.flows) == {FLOOD.of_long(), FLOOD.of_bulk()}
+    assert set(dispatch._queue.background) == {FLOOD.of_long(), FLOOD.of_bulk()}
 
 
 @pytest.mark.parametrize("is_taken", [False, True])
@@ -229,7 +229,7 @@ def test_a_bulk_call_leaves_the_background_a_second_after_its_last_sentence(is_t
     clock.now += 2.0
     dispatch.add([new_sentence(flow=NEIGHBOUR)])
 
-    assert not dispatch.background.flows
+    assert not dispatch._queue.background
 
 
 def test_an_engine_where_sentences_wait_is_not_idle_however_long_they_do() -> None:

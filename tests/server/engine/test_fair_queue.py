@@ -18,7 +18,7 @@ def arrive(queue: FairQueue, flow: Flow, count: int = 1, *, beam_size: int = 1, 
 
 
 def served(queue: FairQueue, count: int) -> list[Sentence]:
-    return [queue.pop(entry) for _ in range(count) if (entry := queue.head((), are_in=False))]
+    return [queue.pop(entry) for _ in range(count) if (entry := queue.head(is_background=False))]
 
 
 def names(sentences: list[Sentence]) -> Counter[str]:
@@ -79,7 +79,7 @@ def test_within_a_flow_what_is_due_first_goes_first_and_rank_before_that() -> No
     wanted = [entry.sentences[0] for entry in (urgent, soon, tied, late)]
 
     assert served(queue, 4) == wanted
-    assert queue.head((), are_in=False) is None
+    assert queue.head(is_background=False) is None
 
 
 def test_an_entry_goes_on_where_it_was() -> None:
@@ -121,9 +121,62 @@ def test_only_what_goes_first_in_its_own_flow_is_before_an_entry() -> None:
     assert set(queue._flows) == {A, B}, "a question leaves nothing behind"
 
 
-def test_the_next_of_some_flows_or_of_the_others_is_found() -> None:
+def test_the_next_of_the_foreground_or_of_the_background_is_found() -> None:
     queue = FairQueue()
     first, second = arrive(queue, A), arrive(queue, B)
 
-    assert [queue.head(flows, are_in=True) for flows in ((A,), (B,), ())] == [first, second, None]
-    assert [queue.head(flows, are_in=False) for flows in ((A,), (B,), (A, B))] == [second, first, None]
+    found = []
+    for flows in ((A,), (B,), (), (A, B)):
+        queue.set_background(flows)
+        found.append((queue.head(is_background=True), queue.head(is_background=False)))
+
+    assert found == [(first, second), (second, first), (None, first), (first, None)]
+
+
+C = Flow(name="c")
+
+
+def take(queue: FairQueue, count: int, *, is_background: bool = False) -> Counter[str]:
+    heads = (queue.head(is_background=is_background) for _ in range(count))
+    return names([queue.pop(entry) for entry in heads if entry is not None])
+
+
+def test_a_flow_that_begins_in_the_background_is_behind_no_foreground_that_has_had_more() -> None:
+    queue = FairQueue()
+    queue.set_background((B, C))
+    arrive(queue, A, 100)
+    arrive(queue, B, 100)
+    take(queue, 50)
+    take(queue, 5, is_background=True)
+    take(queue, 1)
+
+    arrive(queue, C, 100)
+
+    assert min(take(queue, 10, is_background=True)[name] for name in "bc") >= 4
+
+
+def test_a_flow_that_begins_in_the_foreground_is_not_before_others_because_the_background_has_had_less() -> None:
+    queue = FairQueue()
+    queue.set_background((B,))
+    arrive(queue, A, 100)
+    arrive(queue, B, 100)
+    take(queue, 50)
+    take(queue, 1, is_background=True)
+
+    arrive(queue, C, 100)
+
+    assert min(take(queue, 10)[name] for name in "ac") >= 4
+
+
+def test_a_flow_that_enters_or_leaves_the_background_takes_turns_with_those_that_are_there() -> None:
+    queue = FairQueue()
+    queue.set_background((B,))
+    for flow in (A, B, C):
+        arrive(queue, flow, 200)
+    take(queue, 100)
+    take(queue, 5, is_background=True)
+
+    queue.set_background((B, C))
+    assert min(take(queue, 20, is_background=True)[name] for name in "bc") >= 9
+    queue.set_background((B,))
+    assert min(take(queue, 20)[name] for name in "ac") >= 9
