@@ -25,7 +25,7 @@ BAN = math.nan  # in the place of a factor, for a token that is banned
 BANNED = -1e30  # its logit; finite, so that beams can be compared, also when divided by a temperature
 # Of a row's probability that must be left for its sum to be known by subtraction. Half, and scores lose twice as much
 # of their precision; twice, and more rows are added up again.
-_LEAST_LEFT = 0.25
+_LEAST_LEFT = 0.125
 _BLOCK = 32  # tokens; half, and the best ones are found as fast; twice, and it takes a third longer
 
 
