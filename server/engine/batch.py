@@ -62,7 +62,7 @@ class Batch:
     @property
     def sentences(self) -> list[Sentence]:
         """The running sentences, and the finished ones that wait to be aligned."""
-        return self.plan.running + self._unaligned.sentences
+        return [*dict.fromkeys(self.plan.running + self._unaligned.sentences)]  # on a GPU some are in both
 
     def enter(self, sentences: list[Sentence]) -> None:
         """Adds sentences of this kind. The next step encodes them and gives them rows."""
@@ -245,8 +245,8 @@ class Batch:
         except Exception as error:  # noqa: BLE001  # as in step
             self.fail(error, due)
         else:
-            self._unaligned.remove(due)
             self._answer(due)
+            self._unaligned.remove(due)
 
     def _answer(self, finished: list[Sentence]) -> None:
         now = self._clock()

@@ -117,7 +117,7 @@ class FairQueue:
         self.background = flows
 
     def head(self, *, is_background: bool) -> Entry | None:
-        """Returns the entry of the background, or else of the foreground, that is next."""
+        """Returns the entry that is next in the background, or in the foreground; None if none waits there."""
         flows = self.background
         waiting = [queue for flow, queue in self._flows.items() if queue.entries and (flow in flows) == is_background]
         return min(waiting, key=attrgetter("tag")).entries[0] if waiting else None

@@ -102,9 +102,8 @@ class RowPlan:
             top_log_probs: of these.
             wanted: of each search that names tokens, their log-probabilities.
         """
-        self._last_ids[: len(top_ids)] = [
-            ids[0] for ids in top_ids
-        ]  # right for greedy rows; `arrange` sets those of beams
+        # Right for greedy rows; `arrange` sets those of beams.
+        self._last_ids[: len(top_ids)] = [ids[0] for ids in top_ids]
         self._past_lengths += self._is_used
         finished: list[Sentence] = []
         failed: dict[Sentence, Exception] = {}

@@ -72,8 +72,8 @@ MUTANTS = (
                 "finished, failed = self.plan.advance(",
                 "running = self.plan.running\n"
                 "        if len(running) > 1:\n"
-                "            pair = [running[0].rows[0], running[1].rows[0]]\n"
-                "            top_ids[pair] = top_ids[pair[::-1]]\n"
+                "            one, two = running[0].rows[0], running[1].rows[0]\n"
+                "            ids[one], ids[two] = ids[two], ids[one]\n"
                 "        finished, failed = self.plan.advance(",
             ),
         ),

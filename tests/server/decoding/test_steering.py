@@ -84,7 +84,7 @@ def test_a_step_that_is_steered_is_a_step_of_the_changed_logits(top_k: int, peak
     logits = chance.normal(0, 2, (40, 500)).astype(np.float32)
     logits[:, 9] += np.float32(peak)  # which leaves less than rounding errors when it is banned
     top_ids, top_log_probs = top_of(logits, top_k)
-    kept = logits[30:].tolist(), top_ids[30:], top_log_probs[30:]
+    kept = logits[30:].tolist(), [[*each] for each in top_ids[30:]], [[*each] for each in top_log_probs[30:]]
     tokens = [[9, *map(int, chance.integers(0, 500, 1 + row)), top_ids[row][-1]] for row in range(30)]
     factors = {row: {token: [1.3, BAN][token % 2] for token in own} for row, own in enumerate(tokens)}
     expected = logits.copy()
@@ -250,7 +250,7 @@ def test_the_token_has_its_part_of_all_probability_beside_its_share_of_the_rest(
     expected *= 0.75 / expected.sum()
     expected[token] += 0.25
     ids, log_probs = top_of(logits, top_k)
-    others = [*ids[::2]], [*log_probs[::2]]
+    others = [[*each] for each in ids[::2]], [[*each] for each in log_probs[::2]]
 
     steer(Step(logits, ids, log_probs), 1, {}, top_k, token, 0.25)
 

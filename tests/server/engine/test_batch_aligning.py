@@ -88,9 +88,11 @@ def test_finished_sentences_are_aligned_together_and_hold_no_rows(
     assert first.result(0).attention is not None
 
 
-def test_a_lane_that_hangs_while_it_aligns_still_knows_the_sentences(
-    parts: Parts, batch: Batch, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("keeps_sources", [True, False])
+def test_a_lane_that_hangs_while_it_aligns_knows_each_sentence_once(
+    parts: Parts, batch: Batch, monkeypatch: pytest.MonkeyPatch, keeps_sources: bool
 ) -> None:
+    monkeypatch.setattr(type(decoder_of_new(parts, batch)), "keeps_sources", keeps_sources)
     (aligned,) = parts.submit(1, options=ALIGNED)
     parts.step(batch)
     known: list[Any] = []
