@@ -104,7 +104,7 @@ class Tokenizer:
 
     def source_pieces(self) -> list[str]:
         """Returns what the source's ids stand for, as the vocabulary writes it: no bytes, and no control tokens."""
-        return [piece for token, piece in self._source_pieces.items() if token not in self._unknown_ids]
+        return [piece for token, piece in self._source.pieces().items() if token not in self._unknown_ids]
 
     def spell_source(self, ids: Iterable[int]) -> list[str]:
         """Returns what each id of a source spells, with U+2581 for blanks; "" for an id that spells nothing."""
@@ -117,25 +117,17 @@ class Tokenizer:
         return [spelled.get(token, "") for token in ids]
 
     @functools.cached_property
-    def _source_pieces(self) -> Mapping[int, str]:
-        return self._source.pieces()
-
-    @functools.cached_property
-    def _target_pieces(self) -> Mapping[int, str]:
-        return self._target.pieces()
-
-    @functools.cached_property
     def _source_spelled(self) -> Mapping[int, str]:
-        return _spelled(self._source_pieces)
+        return _spelled(self._source.pieces())
 
     @functools.cached_property
     def _target_spelled(self) -> Mapping[int, str]:
-        return _spelled(self._target_pieces)
+        return _spelled(self._target.pieces())
 
     @functools.cached_property
     def word_parts(self) -> Mapping[int, int]:
         """The target's ids that go on with the word before them, where words are parted by blanks, and their length."""
-        return {token: len(piece) for token, piece in self._target_pieces.items() if piece[:1].isalnum()}
+        return {token: len(piece) for token, piece in self._target.pieces().items() if piece[:1].isalnum()}
 
     def num_added(self, prefix: Ids = ()) -> int:
         """Returns how many of the ids that `encode` returns are not the text's own."""

@@ -181,12 +181,18 @@ def steer(
         top, is_sorted = [*{*top, drawn_to}], False
     if not is_sorted:
         total = total + math.log(left) if step.has_log_probs else 0.0
-        ranked = sorted([(-logit(token), token) for token in top])[:num_best]
+        ranked = _ranked(own, top)[:num_best]
         step.top_ids[row] = [token for _, token in ranked]
         step.top_log_probs[row] = [-negated - total for negated, _ in ranked]
     elif step.has_log_probs:
         shift = total + math.log(left) - total_before
         step.top_log_probs[row] = [log_prob - shift for log_prob in step.top_log_probs[row]]
+
+
+def _ranked(values: NDArray[np.float32], ids: Iterable[int]) -> list[tuple[float, int]]:
+    """Returns the negated values of tokens and the tokens, the best first, and of equals the lower id first."""
+    value = values.item
+    return sorted([(-value(token), token) for token in ids])
 
 
 def log_probs_of(step: Step, wanted: Iterable[tuple[int, int]]) -> list[float]:
@@ -208,7 +214,7 @@ def best_of(values: NDArray[np.float32], top_k: int) -> list[int]:
     """
     if top_k == 1:
         return [int(values.argmax())]
-    return sorted(likely(values, top_k).tolist(), key=lambda token: (-values.item(token), token))[:top_k]
+    return [token for _, token in _ranked(values, likely(values, top_k).tolist())[:top_k]]
 
 
 def likely(values: NDArray[np.float32], top_k: int) -> NDArray[np.int64]:
