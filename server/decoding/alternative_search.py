@@ -28,8 +28,7 @@ class AlternativeSearch(BeamSearch):
         self._alternatives: list[_Continued] = []
         self._live: list[_Continued] = []
         super().__init__(options, **others)
-        self._num_needed = max(self._num_needed, options.num_hypotheses + 1)  # of which one may be eos
-        self.top_k = max(self.top_k, self._num_needed)
+        self.top_k = max(self.top_k, options.num_hypotheses + 1)  # of which one may be eos
 
     def _begin(self) -> None:
         super()._begin()
@@ -53,7 +52,7 @@ class AlternativeSearch(BeamSearch):
         """See `BeamSearch.change`."""
         beams = [beam for search in self._live for beam in search.beams] or self._prefixes
         for row, own in zip(rows, beams, strict=True):
-            self._steering.change(step, row, own, self._num_needed)
+            self._steering.change(step, row, own, self.top_k)
 
     def best(self) -> list[Hypothesis]:
         """Returns the best hypothesis of each alternative, the likeliest alternative first."""

@@ -35,7 +35,7 @@ class BeamSearch:
         last_ids: tokens that the live beams feed to the next step, best beam first.
         max_tokens: most target tokens, with prefixes and eos.
         num_tokens: target tokens of every live beam with its prefixes, which is the length of its self-attention cache.
-        top_k: best tokens of each row that a step must return: W + 1 to 2W, 1 for greedy search, more for alternatives.
+        top_k: best tokens of each row that a step must return: W + 1 or 2W, 1 for greedy search, more for alternatives.
         is_greedy: it has a beam of 1 and is past its prefixes, so that `advance_greedily` does.
         is_steered: it is past its prefixes and its options change steps (`server.decoding.steering`).
         finished: hypotheses that have ended, in the order in which they did.
@@ -59,14 +59,10 @@ class BeamSearch:
         self._last_step = max_tokens - 1 if rules.forced_eos else max_tokens
         self._eos_id, self._rules = eos_id, rules
         self._placeholders = placeholders if options.beam_size > 1 else {}
-        # Of a row, W tokens live on at most, and one is eos. Terms may forbid some, seldom more than one. The source's
-        # placeholders are charged so much where they do not belong that others take their places.
-        several = options.beam_size * 2 if self._placeholders else options.beam_size + 1 + (options.terms is not None)
-        self._num_needed = self.top_k = several if options.beam_size > 1 else 1
-        # Steering takes tokens from the best ones. With one more, it seldom has to look for others. Each further one
-        # would cost every row of the batch a little. Steps return 2W at most.
-        if options.is_steered and options.beam_size > 1:
-            self.top_k = min(several + 1, options.beam_size * 2)
+        # Of a row, W tokens live on at most, and one is eos, or one that terms forbid: they seldom forbid two. The
+        # source's placeholders are charged so much where they do not belong that others take their places.
+        several = options.beam_size * 2 if self._placeholders else options.beam_size + 1
+        self.top_k = several if options.beam_size > 1 else 1
         self._num_forced = len(options.forced_prefix)
         given = () if options.prefix_bias_beta > 0 else options.target_prefix
         self._followed = (*options.forced_prefix, *given)[: max(max_tokens - 2, self._num_forced)]
@@ -146,7 +142,7 @@ class BeamSearch:
     def change(self, rows: Sequence[int], step: Step) -> None:
         """Changes the rows of the live beams in a step, before `advance` takes it: see `Steering.change`."""
         for row, own in zip(rows, self._prefixes, strict=True):
-            self._steering.change(step, row, own, self._num_needed)
+            self._steering.change(step, row, own, self.top_k)
 
     def _go_on(self, parents: list[int]) -> list[int]:
         """Ends loops, and the search if it is over; returns the parents of the beams that live on."""

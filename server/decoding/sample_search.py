@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from server.decoding.beam_search import BeamSearch
 from server.decoding.options import DecodingOptions, Sampling
 from server.decoding.result import FinishReason
-from server.decoding.steering import Step, likely
+from server.decoding.steering import Step
 
+_GROUP = 32  # tokens; half, and the likeliest ones are found as fast; twice, and it takes a third longer
 _BLOCK = 128  # about the root of a vocabulary's size; half or twice, and its sums take a twentieth longer
 # A best logit with a greater absolute value is subtracted from all before their exponentials are added up. With half of
 # it, this happens to more rows, and a draw from such a row takes a sixth longer. With twice, sums become infinite.
@@ -129,6 +130,24 @@ def draw(logits: NDArray[np.float32], best: int, probability: float, sampling: S
         best_place = int(better.searchsorted(best_place))
         place, _ = _place(weights, best_place, random.random())
     return place if tokens is None else int(tokens[place])
+
+
+def likely(values: NDArray[np.float32], top_k: int) -> NDArray[np.int64]:
+    """Returns tokens among which the best are, in the order of their ids.
+
+    No token is among them that is worse than the k-th best of the groups' best. To sort all would take ten times as
+    long.
+
+    Args:
+        values: of each token, [V].
+        top_k: how many are the best, 1 to V.
+    """
+    num_groups = len(values) // _GROUP
+    # A group is every n-th token, because numpy compares runs of rows five times as fast as within them.
+    groups = values[: num_groups * _GROUP].reshape(_GROUP, num_groups).max(axis=0)
+    least = np.partition(groups if top_k <= num_groups else values, -top_k)[-top_k]
+    tokens: NDArray[np.int64] = (values >= least).nonzero()[0]
+    return tokens
 
 
 def _weights(logits: NDArray[np.float32], best: int, temperature: float) -> NDArray[np.float32]:

@@ -26,7 +26,6 @@ BANNED = -1e30  # its logit; finite, so that beams can be compared, also when di
 # Of a row's probability that must be left for its sum to be known by subtraction. Half, and scores lose twice as much
 # of their precision; twice, and more rows are added up again.
 _LEAST_LEFT = 0.125
-_BLOCK = 32  # tokens; half, and the best ones are found as fast; twice, and it takes a third longer
 
 
 class Step(NamedTuple):
@@ -167,11 +166,12 @@ def steer(
             after = BANNED
         own[token] = after
         left += exp(after - total) - exp(before - total)
-    changed = [token for token in top if token in factors]
-    is_sorted = not changed
-    # A token that is no worse than the last of the best was is still better than all others.
-    if changed and num_best - sum(logit(token) < least for token in changed) < num_needed:
-        top = best_of(own, num_best)
+    is_sorted = factors.keys().isdisjoint(top)
+    if not is_sorted:
+        # A token that is no worse than the last of the best was is still better than all others.
+        kept = [token for token in top if token not in factors or logit(token) >= least]
+        if len(kept) < num_needed:
+            top = [*kept, *_best_beside(own, kept, num_best - len(kept))]
     if left < _LEAST_LEFT:
         highest = max(map(logit, top))
         total, left = highest, float(np.exp(own - highest).sum())
@@ -181,7 +181,7 @@ def steer(
         top, is_sorted = [*{*top, drawn_to}], False
     if not is_sorted:
         total = total + math.log(left) if step.has_log_probs else 0.0
-        ranked = _ranked(own, top)[:num_best]
+        ranked = sorted([(-logit(token), token) for token in top])[:num_best]
         step.top_ids[row] = [token for _, token in ranked]
         step.top_log_probs[row] = [-negated - total for negated, _ in ranked]
     elif step.has_log_probs:
@@ -189,10 +189,28 @@ def steer(
         step.top_log_probs[row] = [log_prob - shift for log_prob in step.top_log_probs[row]]
 
 
-def _ranked(values: NDArray[np.float32], ids: Iterable[int]) -> list[tuple[float, int]]:
-    """Returns the negated values of tokens and the tokens, the best first, and of equals the lower id first."""
-    value = values.item
-    return sorted([(-value(token), token) for token in ids])
+def _best_beside(values: NDArray[np.float32], tokens: Sequence[int], number: int) -> list[int]:
+    """Returns the best tokens that are not among the given ones. To sort all values would take ten times as long.
+
+    Args:
+        values: of each token, [V].
+        tokens: which are left out.
+        number: how many are sought: as many as there are at most.
+
+    Returns:
+        Tokens, best first, and of equals the lower id first; fewer than `number` if the others have minus infinity.
+    """
+    hidden: dict[int, float] = {}
+    for token in tokens:
+        hidden[token] = values.item(token)
+        values[token] = -math.inf
+    for _ in range(number):
+        token = int(values.argmax())
+        hidden.setdefault(token, values.item(token))
+        values[token] = -math.inf
+    for token, value in hidden.items():
+        values[token] = value
+    return [*hidden][len(tokens) :]
 
 
 def log_probs_of(step: Step, wanted: Iterable[tuple[int, int]]) -> list[float]:
@@ -203,33 +221,3 @@ def log_probs_of(step: Step, wanted: Iterable[tuple[int, int]]) -> list[float]:
     """
     logit, ids, log_probs = step.logits.item, step.top_ids, step.top_log_probs
     return [logit(row, token) - logit(row, ids[row][0]) + log_probs[row][0] for row, token in wanted]
-
-
-def best_of(values: NDArray[np.float32], top_k: int) -> list[int]:
-    """Returns the best tokens, best first, and of equals the lower id first.
-
-    Args:
-        values: of each token, [V].
-        top_k: how many, 1 to V.
-    """
-    if top_k == 1:
-        return [int(values.argmax())]
-    return [token for _, token in _ranked(values, likely(values, top_k).tolist())[:top_k]]
-
-
-def likely(values: NDArray[np.float32], top_k: int) -> NDArray[np.int64]:
-    """Returns tokens among which the best are, in the order of their ids.
-
-    No token is among them that is worse than the k-th best of the blocks' best. To sort all would take ten times as
-    long.
-
-    Args:
-        values: of each token, [V].
-        top_k: how many are the best, 1 to V.
-    """
-    num_blocks = len(values) // _BLOCK
-    # A block is every n-th token, because numpy compares runs of rows five times as fast as within them.
-    blocks = values[: num_blocks * _BLOCK].reshape(_BLOCK, num_blocks).max(axis=0)
-    least = np.partition(blocks if top_k <= num_blocks else values, -top_k)[-top_k]
-    tokens: NDArray[np.int64] = (values >= least).nonzero()[0]
-    return tokens

@@ -9,7 +9,7 @@ import pytest
 from server.decoding.alternative_search import AlternativeSearch
 from server.decoding.options import DecodingOptions, SearchRules
 from server.decoding.result import Hypothesis
-from server.decoding.steering import Step, best_of, change_step
+from server.decoding.steering import Step, change_step
 from tests.server.decoding.test_beam_search import BOS, EOS, VOCAB, log_probs_after, run
 
 
@@ -20,7 +20,7 @@ def alternatives(seed: int, *, max_tokens: int = 9, **options: Any) -> list[Hypo
     fed = [[BOS]]
     for _ in range(max_tokens):
         logits = np.array([log_probs_after(ids, seed, 0.1) for ids in fed], np.float32)
-        top_ids = [best_of(row, search.top_k) for row in logits]
+        top_ids = np.argsort(-logits, axis=1, kind="stable")[:, : search.top_k].tolist()
         step = Step(logits, top_ids, np.take_along_axis(logits, np.array(top_ids), axis=1).tolist())
         (wanted,) = change_step([(search, range(len(logits)))], step)
         parents = search.advance(step.top_ids, step.top_log_probs, wanted)

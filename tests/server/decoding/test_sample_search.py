@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from server.decoding import sample_search
 from server.decoding.options import DecodingOptions, Sampling
 from server.decoding.result import FinishReason, Hypothesis
-from server.decoding.sample_search import SampleSearch, draw
+from server.decoding.sample_search import SampleSearch, draw, likely
 from tests.server.decoding.test_beam_search import advance_steered
 
 BOS, EOS = 2, 3
@@ -211,3 +211,12 @@ def test_a_sample_that_repeats_itself_ends() -> None:
         assert advance_steered(search, np.tile(LOGITS, (len(search.last_ids), 1)))
     assert advance_steered(search, np.tile(LOGITS, (2, 1))) == []
     assert [(best.ids, best.finish_reason) for best in search.best()] == [((7,), FinishReason.REPETITION)] * 2
+
+
+@pytest.mark.parametrize("size", [16, 127, 128, 300, 1000, 4096])
+@pytest.mark.parametrize("top_k", [1, 2, 8, 16])
+def test_the_best_tokens_are_among_the_likely_ones(size: int, top_k: int) -> None:
+    chance = np.random.Generator(np.random.Philox(size))
+    for values in (chance.normal(0, 2, size), np.arange(size), np.zeros(size)):
+        best = np.argsort(-values, kind="stable")[:top_k]
+        assert {*best.tolist()} <= {*likely(values.astype(np.float32), top_k).tolist()}
