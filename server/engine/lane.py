@@ -8,6 +8,7 @@ alone, whose translation is known. The supervisor (`server.models.supervisor`) s
 import enum
 import logging
 import threading
+from contextlib import ExitStack
 
 from server.engine.background import BACKGROUND_TIME
 from server.engine.batch import Batch
@@ -246,16 +247,18 @@ class Lane:
         error = NotServing("the server has shut down")
         if self.is_out:
             error = NotServing("the server has lost what ran this sentence; it may be sent again")
-        try:
-            for batch in self._batches:
-                batch.drop(error, batch.sentences)
+        with ExitStack() as each:  # all of these are called, also if a batch is broken
+            each.callback(self._end)
             if self._canary is not None:
-                fail(self._canary, error, self._metrics)
-        finally:
-            self._tell_foreground(False)
-            self.step_started = None
-            self.has_ended = True
-            self._alarm.set()
+                each.callback(fail, self._canary, error, self._metrics)
+            for batch in self._batches:
+                each.callback(batch.drop, error, batch.sentences)
+
+    def _end(self) -> None:
+        self._tell_foreground(False)
+        self.step_started = None
+        self.has_ended = True
+        self._alarm.set()
 
 
 def _footprint(batches: list[Batch]) -> Footprint:

@@ -5,11 +5,13 @@ import dataclasses
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from server.engine.cores import Cores, Gate
 from server.engine.lane import Lane, LaneState
+from server.engine.sentence import Sentence
 from server.errors import NotServing
 from server.network import StepKind
 from tests.fakes import EOS
@@ -39,6 +41,23 @@ def test_a_lane_that_dies_answers_sentences_of_another_kind_that_have_just_enter
     assert isinstance(plain.exception(0), NotServing)
     assert isinstance(short.exception(0), NotServing)
     assert parts.dispatch._running_rows == 0
+
+
+def test_a_lane_that_dies_with_a_broken_batch_answers_the_sentences_of_all_batches(parts: Parts, lane: Lane) -> None:
+    def remove(_: list[Sentence]) -> list[Sentence]:
+        raise RuntimeError("broken")
+
+    futures = [*parts.submit(3), *parts.submit(3, options=SHORTLIST)]
+    parts.runner.step_failures = [SystemExit()]
+    plans: list[Any] = [batch.plan for batch in lane._batches]
+    for plan in plans:
+        plan.remove = remove
+
+    with pytest.raises(RuntimeError):
+        lane.run()
+
+    assert all(isinstance(future.exception(0), NotServing) for future in futures)
+    assert lane.has_ended
 
 
 def test_a_lane_that_dies_answers_a_canary_of_another_kind_that_has_just_entered(parts: Parts, lane: Lane) -> None:
