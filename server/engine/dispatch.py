@@ -143,7 +143,7 @@ class Dispatch:
         return taken, False
 
     def drop_over(self) -> list[Sentence]:
-        """Removes waiting sentences whose callers have left, or that would be late even if nothing else ran or waited.
+        """Removes waiting sentences whose callers have left, or that are late: see `docs/explanations/terms.md`.
 
         It looks at them without the lock, because many take long: another lane may take some of them meanwhile.
         """
@@ -154,7 +154,6 @@ class Dispatch:
         dropped: list[Sentence] = []
         num_left = self.num_left  # first, so that no caller that leaves meanwhile is missed
         have_left, self._seen_left = num_left != self._seen_left, num_left
-        is_idle = not self._running_rows  # then it tries what it has admitted, because its forecasts are rough
         with self._changed:
             entries = list(self._queue)
         for entry in entries:
@@ -163,7 +162,8 @@ class Dispatch:
             if first is None:
                 continue
             demand = Demand(work, first.steps, first.options.num_rows)
-            is_late = now + (0.0 if is_idle else self.cost.alone_seconds(demand)) >= first.deadline
+            is_tried = entry.forecast_seconds is None  # an idle engine has admitted it: its forecast is rough
+            is_late = now + (0.0 if is_tried else self.cost.alone_seconds(demand)) >= first.deadline
             if is_late or have_left:
                 with self._changed:
                     sentences = list(entry.sentences)

@@ -194,15 +194,19 @@ def test_a_sentence_is_late_by_what_it_takes_alone() -> None:
     assert dispatch.drop_over() == [late]
 
 
-def test_an_idle_engine_tries_what_was_admitted() -> None:
+def test_what_an_idle_engine_has_admitted_is_tried_also_when_a_part_of_it_runs() -> None:
     clock = FakeClock()
-    dispatch = new_dispatch(clock=clock)
-    dispatch.add([new_sentence(deadline=1.0)])
+    dispatch = new_dispatch(max_rows=1, clock=clock)
+    sentences = [new_sentence(deadline=1.0) for _ in range(2)]
+    dispatch.add(sentences)
 
+    clock.now = 0.8
+    assert dispatch.drop_over() == []
+    assert take(dispatch, lane_limits(1)) == sentences[:1]
     clock.now = 0.999
     assert dispatch.drop_over() == []
     clock.now = 1.1
-    assert len(dispatch.drop_over()) == 1
+    assert dispatch.drop_over() == sentences[1:]
 
 
 def test_closed_dispatch_returns_what_waits_once_and_refuses_more() -> None:
