@@ -1,7 +1,7 @@
 """Decides once, from one snapshot of the engine, whether a request is admitted and which flows are in the background.
 
-`docs/explanations/overload.md` has both rules, with the formula of the forecast and an example. Because a request is
-refused that would be late, the queue holds only requests that can be in time, and a refusal costs no step. Because
+`docs/explanations/overload.md` has both rules, with the formula of the forecast and an example. A request that would be
+late is refused at once, so hardly any waits in vain, and a refusal costs no step. Because
 sentences of the background run in batches of their own, in the time that the foreground leaves (`server.engine.lane`),
 they do not make the steps of others longer.
 """
@@ -57,7 +57,7 @@ class Claim(NamedTuple):
     A flow is active while its sentences run or wait, and for a moment after its last request.
 
     Attributes:
-        wanted: row-steps that it has lately asked for, admitted or not, and that wait.
+        wanted: row-steps that it has lately asked for, admitted or not, and again those that wait.
         rows: that its sentences hold and wait for.
     """
 

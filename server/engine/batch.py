@@ -1,4 +1,4 @@
-"""The sentences of one kind that a lane steps together: `Batch.step` is one iteration of continuous batching."""
+"""The sentences of one kind that a lane steps together: `Batch.step` takes one step."""
 
 import math
 from concurrent.futures import InvalidStateError

@@ -1,11 +1,12 @@
 """The engine translates sentences by continuous batching, with one thread for each lane.
 
 It guarantees:
-- A sentence's result in fp32 does not depend on the sentences beside it, and no sentence waits until another ends.
+- A sentence's result in fp32 does not depend on the sentences beside it.
+- Sentences enter and leave between steps: none waits until a batch ends.
 - A cancelled or expired sentence takes no part in the next step.
 - If a step fails, every sentence in it is answered. Every future ends.
 
-`server.engine.batch` says what happens in one iteration.
+`server.engine.lane` says what happens in one iteration, and `server.engine.batch` in one step.
 """
 
 import threading
@@ -111,7 +112,7 @@ class Engine:
 
         Raises:
             Overloaded: the queue is at a limit, or the answer would come too late.
-            DeadlineExceeded: an idle engine's answer would come too late.
+            DeadlineExceeded: an idle engine's answer would come much too late.
             NotServing: the engine has been stopped.
         """
         sentences = [self._sentence(tuple(source_ids), options, deadline, flow) for source_ids in sources]

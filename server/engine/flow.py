@@ -1,4 +1,4 @@
-"""A flow: requests that share one claim on the engine, such as the requests of one tenant."""
+"""A flow: requests that share one claim on the engine, such as the usual requests of one tenant."""
 
 from dataclasses import dataclass, field, replace
 from typing import Self

@@ -116,8 +116,14 @@ class Settings:
         " own context comes on top; 0 takes what they need. With cuda alone",
         low=0,
     )
-    max_waiting_tokens: int = _setting(65536, "waiting source tokens at which requests are refused", low=1)
-    max_waiting_sentences: int = _setting(4096, "waiting sentences at which requests are refused", low=1)
+    max_waiting_tokens: int = _setting(
+        65536,
+        "waiting source tokens from which on a request is refused, unless its flow has less than its share",
+        low=1,
+    )
+    max_waiting_sentences: int = _setting(
+        4096, "waiting sentences from which on a request is refused, unless its flow has less than its share", low=1
+    )
     cache_sentences: int = _setting(
         0, "translated sentences that are kept for when they come again; the least recently used leave", low=0
     )
