@@ -152,7 +152,8 @@ class TermSearch(BeamSearch):
         """Returns which of the given tokens may extend a beam, best first."""
         written = [standing.written for standing in self._standings]
         for own, before in zip(tokens, written, strict=True):
-            self._terms.note(before, own)
+            if before.node:
+                self._terms.note(before, own)
         starts = [self._terms.replaced(*each) for each in zip(written, self._prefixes, strict=True)]
         wishes = self._wishes(tokens, starts)
         candidates: list[_Candidate] = []
@@ -175,8 +176,8 @@ class TermSearch(BeamSearch):
             wishes: how likely the first tokens of terms count.
         """
         standing, total, word_parts = self._standings[beam], self._log_probs[beam], self._terms.word_parts
-        leading, special, changed, _, may_join, is_bound = standing.ahead
-        usual = changed or (standing, standing)
+        leading, special, _, may_join, is_bound = standing.ahead
+        usual = standing.usual or (standing, standing)
         if starts:
             special = special | starts
         if may_join:
@@ -195,7 +196,9 @@ class TermSearch(BeamSearch):
                 left -= 1
         for token in tokens.keys() & special:
             log_prob = tokens[token]
-            if log_prob < _LEAST or (token in starts and token not in leading) or not self._allows(beam, token):
+            is_replaced = token in starts and token not in leading
+            is_checked = is_bound or token in self._terms.checked
+            if log_prob < _LEAST or is_replaced or (is_checked and not self._allows(beam, token)):
                 continue
             after = usual[token in word_parts]
             if token in leading:
@@ -268,9 +271,9 @@ class TermSearch(BeamSearch):
         """
         highest = -1
         best_of_level: list[int] = []
-        for index, candidate in enumerate(candidates):
-            if candidate[4].level > highest and candidate[2] != self._eos_id:
-                highest = candidate[4].level
+        for index, (_, _, token, _, standing) in enumerate(candidates):
+            if standing.level > highest and token != self._eos_id:
+                highest = standing.level
                 best_of_level.append(index)
         kept = set(best_of_level[1 - self._beam_size :])
         for index, candidate in enumerate(candidates):

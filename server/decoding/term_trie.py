@@ -33,6 +33,24 @@ class Written(NamedTuple):
     rest: int = 0
 
 
+class Ahead(NamedTuple):
+    """What may follow a beam.
+
+    Attributes:
+        leading: tokens that begin a term or go on with one. `TermTrie.after` says how the beam stands behind them.
+        special: the leading tokens, the tokens that `TermTrie.repeats` may forbid, and eos.
+        wanted: tokens that bring it nearer to the terms that it lacks; all are `leading`.
+        may_join: whether its last word may grow into a longer one that has a term.
+        is_bound: whether `TermTrie.forbids` may forbid tokens.
+    """
+
+    leading: AbstractSet[int]
+    special: AbstractSet[int]
+    wanted: list[int]
+    may_join: bool
+    is_bound: bool
+
+
 class TermTrie:
     """Follows beams through the forms of all terms of a sentence.
 
@@ -76,6 +94,7 @@ class TermTrie:
         for run, node in [*once.items(), *((run, 0) for run in gone)]:
             self.once.setdefault(run[-1], []).append((run, node))
         self.checked = self.once.keys() | {eos_id}
+        self._ahead: dict[tuple[int, int, bool], Ahead] = {}  # by what of a beam it depends on
 
     def _add(self, form: Form, term: int) -> list[int]:
         node, nodes = 0, []
@@ -175,6 +194,16 @@ class TermTrie:
         """
         left = Written(written.done, 0, *written[2:5]) if written.node else written
         return (self.after(written, -1, 0.0) if self._whole(written) else left), left
+
+    def ahead(self, written: Written) -> Ahead:
+        """Returns what may follow a beam. It is found once for all beams that are at the same place in the terms."""
+        place = written.done, written.node, written.rest > 0
+        if (ahead := self._ahead.get(place)) is None:
+            leading = self.leading(written)
+            may_join, is_bound = self.may_join(written), written.node in self.bound
+            ahead = Ahead(leading, leading | self.checked, self.wanted(written), may_join, is_bound)
+            self._ahead[place] = ahead
+        return ahead
 
     def leading(self, written: Written) -> AbstractSet[int]:
         """Returns the tokens that begin a term, or go on with the one that a beam is in."""

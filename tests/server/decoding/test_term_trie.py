@@ -247,3 +247,14 @@ def test_a_term_may_begin_a_longer_word_although_it_begins_as_the_word_that_it_r
     assert [terms.forbids(write(terms, 10, 11), token) for token in (PART, 51, 52, 9)] == [False] * 4
     assert [terms.forbids(write(terms, 10, 11, PART), token) for token in (PART, 9)] == [False, True]
     assert [terms.forbids(write(terms, 10, 11, 52), token) for token in (51, 9)] == [False, True]
+
+
+def test_beams_at_the_same_place_of_the_terms_share_what_may_follow() -> None:
+    terms = trie(((10, 11),), ((20,),))
+    within = write(terms, 10)
+
+    assert terms.ahead(within) is terms.ahead(within._replace(cost=-5.0, cost_here=-5.0))
+    assert terms.ahead(within).wanted == [11]
+    assert terms.ahead(within._replace(rest=1)).wanted == []
+    assert terms.ahead(Written()).wanted == [10, 20]
+    assert terms.ahead(Written(done=1)).wanted == [20]
