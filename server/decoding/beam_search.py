@@ -35,7 +35,7 @@ class BeamSearch:
         last_ids: tokens that the live beams feed to the next step, best beam first.
         max_tokens: most target tokens, with prefixes and eos.
         num_tokens: target tokens of every live beam with its prefixes, which is the length of its self-attention cache.
-        top_k: best tokens of each row that a step must return: W + 1 or 2W, 1 for greedy search, more for alternatives.
+        top_k: best tokens of each row that a step must return: W + 1, or 2W with placeholders; 1 for greedy search.
         is_greedy: it has a beam of 1 and is past its prefixes, so that `advance_greedily` does.
         is_steered: it is past its prefixes and its options change steps (`server.decoding.steering`).
         finished: hypotheses that have ended, in the order in which they did.
@@ -59,8 +59,8 @@ class BeamSearch:
         self._last_step = max_tokens - 1 if rules.forced_eos else max_tokens
         self._eos_id, self._rules = eos_id, rules
         self._placeholders = placeholders if options.beam_size > 1 else {}
-        # Of a row, W tokens live on at most, and one is eos, or one that terms forbid: they seldom forbid two. The
-        # source's placeholders are charged so much where they do not belong that others take their places.
+        # Of a row, W tokens live on at most; one more may be eos. Terms seldom forbid more than one; then a beam has a
+        # candidate fewer. Placeholders are charged so much where they do not belong that others take their places.
         several = options.beam_size * 2 if self._placeholders else options.beam_size + 1
         self.top_k = several if options.beam_size > 1 else 1
         self._num_forced = len(options.forced_prefix)

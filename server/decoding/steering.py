@@ -190,15 +190,14 @@ def steer(
 
 
 def _best_beside(values: NDArray[np.float32], tokens: Sequence[int], number: int) -> list[int]:
-    """Returns the best tokens that are not among the given ones. To sort all values would take ten times as long.
+    """Returns the best tokens that are not among the given ones, best first, and of equals the lower id first.
+
+    One is missing mostly. To find it by sorting would take ten times as long.
 
     Args:
-        values: of each token, [V].
+        values: of each token, [V]; they are hidden for a while, and come back.
         tokens: which are left out.
-        number: how many are sought: as many as there are at most.
-
-    Returns:
-        Tokens, best first, and of equals the lower id first; fewer than `number` if the others have minus infinity.
+        number: of tokens; at least as many others have finite values.
     """
     hidden: dict[int, float] = {}
     for token in tokens:
@@ -206,7 +205,7 @@ def _best_beside(values: NDArray[np.float32], tokens: Sequence[int], number: int
         values[token] = -math.inf
     for _ in range(number):
         token = int(values.argmax())
-        hidden.setdefault(token, values.item(token))
+        hidden[token] = values.item(token)
         values[token] = -math.inf
     for token, value in hidden.items():
         values[token] = value

@@ -1,9 +1,9 @@
 """Decides once, from one snapshot of the engine, whether a request is admitted and which flows are in the background.
 
 `docs/explanations/overload.md` has both rules, with the formula of the forecast and an example. A request that would be
-late is refused at once, so hardly any waits in vain, and a refusal costs no step. Because
-sentences of the background run in batches of their own, in the time that the foreground leaves (`server.engine.lane`),
-they do not make the steps of others longer.
+late is refused at once, so hardly any waits in vain, and a refusal costs no step. Because sentences of the background
+run in batches of their own, in the time that the foreground leaves (`server.engine.lane`), they do not make the steps
+of others longer.
 """
 
 from collections.abc import Collection, Mapping
@@ -27,7 +27,7 @@ _PATIENCE = 20.0
 # some are taken for floods by chance. Twice, and a flood must be larger to be one.
 _GREEDY = 2.0
 _MARGIN = 1.5  # on forecasts of a busy engine: less, and answers come late; more, and requests are refused for nothing
-_HOPELESS = 4.0  # times the time that is left: the forecasts of an idle engine are no better than that
+HOPELESS = 4.0  # times the time that is left: the forecasts of an idle engine are no better than that
 _RETRY_SECONDS = (0.05, 5.0)  # bounds of the time after which a refused caller may try again
 _LASTING = 0.25  # of a refused request's wait, during which requests like it are refused without a look
 # The same at least, whatever the wait. Half, and the event loop spends its time on reading what it refuses: with 1,500
@@ -136,7 +136,7 @@ def admit(request: Request, snapshot: Snapshot, cost: CostModel, limits: EngineL
     wait = cost.work_seconds(min(before / share, before + other_work))
     seconds = (wait + own) / (snapshot.background_pace if is_background else 1.0) * (1.0 if is_idle else _MARGIN)
     alone, left = cost.alone_seconds(demand), request.deadline - snapshot.now
-    if alone > left * _HOPELESS:
+    if alone > left * HOPELESS:
         raise DeadlineExceeded(_late(f"{_rounded(alone)} s of an idle server", left))
     if seconds > left and not is_idle:
         least, most = _RETRY_SECONDS

@@ -1,4 +1,4 @@
-"""The sentences of one kind that a lane steps together: `Batch.step` takes one step."""
+"""The sentences of one kind that a lane steps together, from their encoding to their answers."""
 
 import math
 from concurrent.futures import InvalidStateError

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 
 from server.averages import FadingSum
 from server.decoding.result import Result
-from server.engine.admission import Admission, Claim, Request, Snapshot, admit, request_of
+from server.engine.admission import HOPELESS, Admission, Claim, Request, Snapshot, admit, request_of
 from server.engine.background import Background
 from server.engine.cost import CostModel, Demand
 from server.engine.fair_queue import Entry, FairQueue, Load
@@ -162,8 +162,8 @@ class Dispatch:
             if first is None:
                 continue
             demand = Demand(work, first.steps, first.options.num_rows)
-            is_tried = entry.forecast_seconds is None  # an idle engine has admitted it: its forecast is rough
-            is_late = now + (0.0 if is_tried else self.cost.alone_seconds(demand)) >= first.deadline
+            is_rough = entry.forecast_seconds is None or not self._running_rows  # forecasts of an idle engine are
+            is_late = now + self.cost.alone_seconds(demand) / (HOPELESS if is_rough else 1.0) >= first.deadline
             if is_late or have_left:
                 with self._changed:
                     sentences = list(entry.sentences)

@@ -81,7 +81,7 @@ class EngineLimits:
 
     Attributes:
         lane: what each lane runs at once, in all of its batches.
-        max_waiting_tokens: source tokens in the queue, from which on it refuses requests.
+        max_waiting_tokens: source tokens with which the queue is full.
         max_waiting_sentences: the same, in sentences.
     """
 

@@ -118,11 +118,13 @@ class Settings:
     )
     max_waiting_tokens: int = _setting(
         65536,
-        "waiting source tokens from which on a request is refused, unless its flow has less than its share",
+        "waiting source tokens; from this number on, a request is refused if its flow has its share of them already",
         low=1,
     )
     max_waiting_sentences: int = _setting(
-        4096, "waiting sentences from which on a request is refused, unless its flow has less than its share", low=1
+        4096,
+        "waiting sentences; from this number on, a request is refused if its flow has its share of them already",
+        low=1,
     )
     cache_sentences: int = _setting(
         0, "translated sentences that are kept for when they come again; the least recently used leave", low=0

@@ -57,8 +57,8 @@ _GAUGES = (
     ("babelserve_lane_rows", "Rows (beams of sentences) that all lanes can hold."),
     ("babelserve_lane_rows_used", "Rows that are taken."),
     ("babelserve_kv_cache_bytes", "Memory of the attention caches."),
-    ("babelserve_queue_depth_limit", "Waiting sentences at which requests are refused; the last may exceed it."),
-    ("babelserve_queue_tokens_limit", "Source tokens of waiting sentences at which requests are refused."),
+    ("babelserve_queue_depth_limit", "Waiting sentences that count as a full queue; the last request may exceed it."),
+    ("babelserve_queue_tokens_limit", "Source tokens of waiting sentences that count as a full queue."),
 )
 _LANES = "Lanes that take sentences (serving), must prove themselves first (suspect), or take no more (out)."
 

@@ -56,7 +56,7 @@ class TextGroup:
         Raises:
             Overloaded: an engine has no room, or its answer would come too late.
             NotServing: an engine has stopped.
-            DeadlineExceeded: even an idle engine's answer would come too late.
+            DeadlineExceeded: even an idle engine's answer would come much too late.
         """
         last = self.legs[-1]
         seconds = last.model.engine.check_room(self._lengths, last.options, deadline, flow)

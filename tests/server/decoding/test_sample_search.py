@@ -219,4 +219,6 @@ def test_the_best_tokens_are_among_the_likely_ones(size: int, top_k: int) -> Non
     chance = np.random.Generator(np.random.Philox(size))
     for values in (chance.normal(0, 2, size), np.arange(size), np.zeros(size)):
         best = np.argsort(-values, kind="stable")[:top_k]
-        assert {*best.tolist()} <= {*likely(values.astype(np.float32), top_k).tolist()}
+        found = likely(values.astype(np.float32), top_k)
+        assert {*best.tolist()} <= {*found.tolist()}
+        assert len(found) < size / 4 or size < 1000 or not values.any()

@@ -194,19 +194,31 @@ def test_a_sentence_is_late_by_what_it_takes_alone() -> None:
     assert dispatch.drop_over() == [late]
 
 
-def test_what_an_idle_engine_has_admitted_is_tried_also_when_a_part_of_it_runs() -> None:
-    clock = FakeClock()
-    dispatch = new_dispatch(max_rows=1, clock=clock)
-    sentences = [new_sentence(deadline=1.0) for _ in range(2)]
+def test_what_an_idle_engine_has_admitted_is_tried_while_a_quarter_of_its_forecast_is_left() -> None:
+    cost, clock = slow_cost(), FakeClock()
+    dispatch = new_dispatch(max_rows=20, cost=cost, clock=clock)
+    sentences = [new_sentence(deadline=10.0) for _ in range(2)]
     dispatch.add(sentences)
-
-    clock.now = 0.8
-    assert dispatch.drop_over() == []
+    alone = cost.alone_seconds(LITTLE)
     assert take(dispatch, lane_limits(1)) == sentences[:1]
-    clock.now = 0.999
+
+    clock.now = 10.0 - alone / 2
     assert dispatch.drop_over() == []
-    clock.now = 1.1
+    clock.now = 10.0 - alone / 5
     assert dispatch.drop_over() == sentences[1:]
+
+
+def test_an_engine_that_runs_nothing_tries_what_waits() -> None:
+    cost, clock = slow_cost(), FakeClock()
+    dispatch = new_dispatch(max_rows=20, cost=cost, clock=clock)
+    dispatch.add([new_sentence()])
+    dispatch.add([late := new_sentence(deadline=10.0)])
+
+    clock.now = 10.0 - cost.alone_seconds(LITTLE) / 2
+    assert dispatch.drop_over() == []
+    dispatch.count([new_sentence()], +1)
+    clock.now += 0.11
+    assert dispatch.drop_over() == [late]
 
 
 def test_closed_dispatch_returns_what_waits_once_and_refuses_more() -> None:

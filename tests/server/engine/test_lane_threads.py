@@ -5,6 +5,7 @@ import dataclasses
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -53,8 +54,8 @@ def test_a_lane_that_dies_with_a_broken_batch_answers_the_sentences_of_all_batch
     for plan in plans:
         plan.remove = remove
 
-    with pytest.raises(RuntimeError):
-        lane.run()
+    with ThreadPoolExecutor(1) as thread, pytest.raises(RuntimeError):
+        thread.submit(lane.run).result(SECONDS)
 
     assert all(isinstance(future.exception(0), NotServing) for future in futures)
     assert lane.has_ended
