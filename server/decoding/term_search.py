@@ -188,22 +188,21 @@ class TermSearch(BeamSearch):
         candidates: list[_Candidate] = []
         left = self._beam_size
         for token, log_prob in tokens.items():
-            if token not in special:
-                if not left or log_prob < _LEAST:
-                    break
-                after = usual[token in word_parts]
-                candidates.append((-(total + log_prob + after.gain), beam, token, log_prob, after))
-                left -= 1
-        for token in tokens.keys() & special:
-            log_prob = tokens[token]
-            is_replaced = token in starts and token not in leading
-            is_checked = is_bound or token in self._terms.checked
-            if log_prob < _LEAST or is_replaced or (is_checked and not self._allows(beam, token)):
+            if log_prob < _LEAST:
                 continue
             after = usual[token in word_parts]
-            if token in leading:
-                written = self._terms.after(standing.written, token, log_prob, wishes.get(token, -math.inf))
-                after = Standing(written, self._terms)
+            if token in special:
+                is_replaced = token in starts and token not in leading
+                is_checked = is_bound or token in self._terms.checked
+                if is_replaced or (is_checked and not self._allows(beam, token)):
+                    continue
+                if token in leading:
+                    written = self._terms.after(standing.written, token, log_prob, wishes.get(token, -math.inf))
+                    after = Standing(written, self._terms)
+            elif left:
+                left -= 1
+            else:
+                continue
             candidates.append((-(total + log_prob + after.gain), beam, token, log_prob, after))
         return candidates
 
