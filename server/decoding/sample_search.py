@@ -95,7 +95,8 @@ def draw(logits: NDArray[np.float32], best: int, probability: float, sampling: S
 
     A number below the best token's probability draws the best token; a greater one draws one of the others, in the
     order of their ids. Whatever `sampling` does makes the best token more probable, except a temperature above 1. So a
-    number below its probability in the step draws it without a look at the other tokens.
+    number below its probability in the step draws it without a look at the other tokens. So does any number if this
+    probability is `top_p` or more: then no less probable token is allowed.
 
     To know all tokens that `top_p` allows, they would have to be sorted. But one token is allowed if the more probable
     ones have less than `top_p` together, and that is one sum. So a token is drawn from all. If it is not allowed, one
@@ -109,7 +110,7 @@ def draw(logits: NDArray[np.float32], best: int, probability: float, sampling: S
         random: the source of numbers; each draw takes one.
     """
     number = random.random()
-    if number < probability and sampling.temperature <= 1:
+    if sampling.temperature <= 1 and (number < probability or probability >= sampling.top_p):
         return best
     tokens, best_place = None, best
     if 0 < sampling.top_k < len(logits):

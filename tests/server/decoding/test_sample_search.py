@@ -64,7 +64,8 @@ def test_every_number_draws_a_token() -> None:
     assert [draw(LOGITS, 7, 0.4, Sampling(), Numbers(number)) for number in (0.0, 0.399, 0.401)] == [7, 7, 0]
     assert draw(LOGITS, 7, 0.4, Sampling(), Numbers(np.nextafter(1.0, 0.0))) == 6
     assert draw(LOGITS, 7, 0.4, Sampling(top_k=1, temperature=100), Numbers(0.999)) == 7
-    assert draw(np.zeros(300, np.float32), 0, 1 / 300, Sampling(top_p=1e-9), Numbers(0.999)) == 299, "all are equal"
+    assert draw(np.zeros(300, np.float32), 0, 1 / 300, Sampling(top_p=0.01), Numbers(0.999)) == 299, "all are equal"
+    assert draw(np.zeros(300, np.float32), 0, 1 / 300, Sampling(top_p=1e-9), Numbers(0.999)) == 0, "it is enough alone"
     assert draw(np.zeros(300, np.float32), 0, 1 / 300, Sampling(top_k=2), Numbers(0.999)) == 299, "all are equal"
 
 
