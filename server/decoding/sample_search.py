@@ -95,7 +95,7 @@ def draw(logits: NDArray[np.float32], best: int, probability: float, sampling: S
 
     A number below the best token's probability draws the best token; a greater one draws one of the others, in the
     order of their ids. Whatever `sampling` does makes the best token more probable, except a temperature above 1. So a
-    number below its probability in the step draws it without a look at the other tokens. So does any number if this
+    number below its `least_probability` draws it without a look at the other tokens. So does any number if this
     probability is `top_p` or more: then no less probable token is allowed.
 
     To know all tokens that `top_p` allows, they would have to be sorted. But one token is allowed if the more probable
@@ -110,8 +110,10 @@ def draw(logits: NDArray[np.float32], best: int, probability: float, sampling: S
         random: the source of numbers; each draw takes one.
     """
     number = random.random()
-    if sampling.temperature <= 1 and (number < probability or probability >= sampling.top_p):
-        return best
+    if sampling.temperature <= 1:
+        least = least_probability(probability, sampling.temperature)
+        if number < least or least >= sampling.top_p:
+            return best
     tokens, best_place = None, best
     if 0 < sampling.top_k < len(logits):
         tokens = likely(logits, sampling.top_k)
@@ -131,6 +133,22 @@ def draw(logits: NDArray[np.float32], best: int, probability: float, sampling: S
         best_place = int(better.searchsorted(best_place))
         place, _ = _place(weights, best_place, random.random())
     return place if tokens is None else int(tokens[place])
+
+
+def least_probability(probability: float, temperature: float) -> float:
+    """Returns what the best token's probability is at least, once a temperature of 1 or less has changed it.
+
+    The temperature t divides logits, so what a token is to the best one, r, becomes r ** (1 / t). All r together are
+    1 / p - 1, so none is greater, and the new ones are (1 / p - 1) ** (1 / t) together at most.
+
+    Args:
+        probability: p, of the best token without the temperature, over 0 to 1.
+        temperature: over 0 to 1.
+    """
+    if probability <= 0.5:  # the bound would be lower than p
+        return probability
+    others = max(0.0, 1.0 / probability - 1.0)  # a rounded probability may be over 1
+    return 1.0 / (1.0 + math.pow(others, 1.0 / temperature))
 
 
 def likely(values: NDArray[np.float32], top_k: int) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from server.decoding import sample_search
 from server.decoding.options import DecodingOptions, Sampling
 from server.decoding.result import FinishReason, Hypothesis
-from server.decoding.sample_search import SampleSearch, draw, likely
+from server.decoding.sample_search import SampleSearch, draw, least_probability, likely
 from tests.server.decoding.test_beam_search import advance_steered
 
 BOS, EOS = 2, 3
@@ -223,3 +223,16 @@ def test_the_best_tokens_are_among_the_likely_ones(size: int, top_k: int) -> Non
         found = likely(values.astype(np.float32), top_k)
         assert {*best.tolist()} <= {*found.tolist()}
         assert len(found) < size / 4 or size < 1000 or not values.any()
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.8, 0.3, 0.01])
+def test_the_best_token_is_at_least_as_probable_with_a_temperature_as_is_said(temperature: float) -> None:
+    chance = np.random.Generator(np.random.Philox(2))
+    for size in (2, 3, 50):
+        for _ in range(50):
+            logits = chance.normal(0, chance.uniform(0.1, 6), size)
+            shares, probability = np.exp((logits - logits.max()) / temperature), np.exp(logits - logits.max())
+            exact, least = 1 / shares.sum(), least_probability(1 / probability.sum(), temperature)
+            assert 1 / probability.sum() - 1e-12 <= least <= exact + 1e-12
+            assert size > 2 or least == pytest.approx(exact)
+    assert least_probability(1.0, temperature) == least_probability(1.0 + 1e-7, temperature) == 1.0
