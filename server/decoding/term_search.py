@@ -208,11 +208,8 @@ class TermSearch(BeamSearch):
 
     def _allows(self, beam: int, token: int) -> bool:
         """Whether the terms allow that a beam goes on with a special token."""
-        terms, standing, prefix = self._terms, self._standings[beam], self._prefixes[beam]
-        before = standing.written
-        if token in terms.once and terms.repeats(before, prefix, token):
-            return False
-        if standing.ahead.is_bound and terms.forbids(before, token):
+        terms, before, prefix = self._terms, self._standings[beam].written, self._prefixes[beam]
+        if terms.repeats(before, prefix, token) or terms.forbids(before, token):
             return False
         return token != self._eos_id or not self._must_go_on(prefix, before, terms.usual(before)[0])
 

@@ -130,7 +130,7 @@ class TermTrie:
             written: by the beam.
             log_probs: of its next tokens, the wanted ones included.
         """
-        if written.node and not written.rest and self._is_forced(written.node):
+        if not written.rest and self._is_forced(written.node):
             ((token, child),) = self._children[written.node].items()
             self._least[child] = max(log_probs[token], self._least.get(child, -math.inf))
 

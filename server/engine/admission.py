@@ -57,7 +57,7 @@ class Claim(NamedTuple):
     A flow is active while its sentences run or wait, and for a moment after its last request.
 
     Attributes:
-        wanted: row-steps that it has lately asked for, admitted or not, and again those that wait.
+        wanted: row-steps that it has lately asked for, admitted or not, plus the row-steps of its waiting sentences.
         rows: that its sentences hold and wait for.
     """
 
