@@ -12,6 +12,7 @@ _EAGER = (64 << 10, 128 << 10)  # bytes: for mmap, and for trim
 _LAZY = (32 << 20, 64 << 20)  # the largest values to which glibc raises them by itself
 _lock = threading.Lock()
 _num_eager = 0  # uses of `memory_returned` that have not ended
+_collecting = threading.Lock()
 
 
 @contextlib.contextmanager
@@ -36,8 +37,13 @@ def memory_returned() -> Iterator[None]:
 
 
 def collect_garbage() -> None:
-    """Frees what a model that is gone has held: it is in reference cycles, and the collector runs seldom."""
-    gc.collect()
+    """Frees what a model that is gone has held: it is in reference cycles, and the collector runs seldom.
+
+    Threads take turns, because `gc.collect` does nothing while another thread collects. A model that had left memory in
+    the meantime would be kept.
+    """
+    with _collecting:
+        gc.collect()
     release_freed_memory()
 
 

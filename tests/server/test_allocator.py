@@ -2,12 +2,15 @@
 
 import multiprocessing
 import os
+import threading
+import weakref
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
-from server.allocator import memory_returned, release_freed_memory
+from server.allocator import collect_garbage, memory_returned, release_freed_memory
 
 MIB = 1 << 20
 
@@ -36,6 +39,38 @@ def test_freed_memory_is_released() -> None:
 
     assert last.all()
     assert before - resident_bytes() > 20 * MIB
+
+
+class InCycle:
+    """Is freed by the collector alone. It calls `ends` meanwhile."""
+
+    def __init__(self, ends: Callable[[], object]) -> None:
+        self.itself = self
+        self.ends = ends
+
+    def __del__(self) -> None:
+        self.ends()
+
+
+def test_garbage_is_collected_even_if_another_thread_collects() -> None:
+    is_collecting, may_end = threading.Event(), threading.Event()
+    threads = [threading.Thread(target=collect_garbage) for _ in range(2)]
+
+    def hold() -> None:
+        is_collecting.set()
+        may_end.wait(10)
+
+    InCycle(hold)
+    threads[0].start()
+    assert is_collecting.wait(10)
+    late = weakref.ref(InCycle(lambda: None))
+    threads[1].start()
+    threads[1].join(0.1)  # it waits for the first; if it did not, it would be over
+    may_end.set()
+    for thread in threads:
+        thread.join()
+
+    assert late() is None
 
 
 def kept_and_kept_later() -> tuple[int, int]:
