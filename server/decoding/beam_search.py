@@ -35,7 +35,8 @@ class BeamSearch:
         last_ids: tokens that the live beams feed to the next step, best beam first.
         max_tokens: most target tokens, with prefixes and eos.
         num_tokens: target tokens of every live beam with its prefixes, which is the length of its self-attention cache.
-        top_k: best tokens of each row that a step must return: W + 1, or 2W with placeholders; 1 for greedy search.
+        top_k: best tokens of each row that a step must return. In this class: W + 1, or 2W with placeholders; 1 for
+            greedy search.
         is_greedy: it has a beam of 1 and is past its prefixes, so that `advance_greedily` does.
         is_steered: it is past its prefixes and its options change steps (`server.decoding.steering`).
         finished: hypotheses that have ended, in the order in which they did.
