@@ -31,6 +31,7 @@ from tests.bench.rounds import turns
 from tests.bench.statistics import median_of_ratios
 from tests.bench.systems import Ids, Settings, open_engine
 from tests.bench.text import DEFAULT_TEXT, read_text
+from tests.samples import total
 
 _ROWS = 32
 _MOST = 1.05
@@ -65,8 +66,7 @@ class _System(NamedTuple):
     @property
     def num_rows(self) -> float:
         """The rows of all steps so far, added up."""
-        samples = (sample for family in self.registry.collect() for sample in family.samples)
-        return sum(sample.value for sample in samples if sample.name == "babelserve_batch_rows_sum")
+        return total(self.registry, "babelserve_batch_rows_sum")
 
 
 def main() -> int:
