@@ -23,6 +23,7 @@ _BACKLOG = 1024
 # At the end, until requests that have come are read. Half, and a busy server does not read them; twice, and each stop
 # takes longer.
 _LAST_REQUESTS_SECONDS = 0.1
+_FIRST_REQUESTS = 10  # as many of these while a connection has had no request yet; twice, and idle ones delay each stop
 _LAST_SECONDS = 1.0  # for the answers of calls that were cut off
 
 
@@ -39,11 +40,16 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Listens no more, and a moment later closes the connections whose callers wait for nothing.
 
-        A caller may have connected and sent a request just before. The moment lets the request be read and answered.
+        A caller may have connected and sent a request just before. The moment lets the request be read and answered. A
+        connection that has had no request yet gets longer, because a busy caller sends its request some time after it
+        has connected.
         """
         for server in self.servers:
             server.close()
-        await asyncio.sleep(_LAST_REQUESTS_SECONDS)
+        for _ in range(_FIRST_REQUESTS):
+            await asyncio.sleep(_LAST_REQUESTS_SECONDS)
+            if not any(isinstance(each, Connection) and each.cycle is None for each in self.server_state.connections):
+                break
         await super().shutdown(sockets)
 
     @contextlib.contextmanager

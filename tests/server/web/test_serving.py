@@ -105,6 +105,19 @@ async def test_at_the_end_idle_connections_are_closed_and_answers_go_out(
         await connect(site.port)
 
 
+async def test_at_the_end_a_caller_that_has_just_connected_may_send_its_request(site: Site, connect: Connect) -> None:
+    reader, writer = await connect(site.port)
+    await call(site.port, "GET", "/healthz")  # so the connection before has been accepted
+    stopping = asyncio.create_task(site.server.stop())
+    await asyncio.sleep(0.6)  # of a busy caller
+    writer.write(head("GET", "/healthz", {}))
+
+    answer = await read_answer(reader)
+    await stopping
+
+    assert answer.status == 200
+
+
 async def test_at_the_end_work_that_hangs_read_answer(site: Site, connect: Connect, engine: EchoEngine) -> None:
     engine.is_holding = True
     reader, writer = await connect(site.port)
