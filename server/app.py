@@ -39,7 +39,7 @@ from server.telemetry.log import LineHandler, set_up_logging
 from server.telemetry.metrics import Metrics
 from server.telemetry.stderr import is_watched, log_loop_exceptions, take_stderr, tell
 from server.telemetry.trace_exporters import open_tracing
-from server.threads import tune_interpreter
+from server.threads import be_prompt, tune_interpreter
 from server.translation.calls import Calls
 from server.translation.memory import MemoryBudget, requests_share
 from server.translation.running_calls import RunningCalls
@@ -103,6 +103,7 @@ async def serve(settings: Settings, version: str) -> None:
             _tell_start(metrics, version, catalogue.models[0])
             health.set_serving(True)
             tune_interpreter()
+            be_prompt()
             _announce(settings, fronts, catalogue.models)
             await _serve_until(stop, watching, updating)
             if catalogue.is_alive():

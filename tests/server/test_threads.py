@@ -1,8 +1,11 @@
 """The priorities of threads."""
 
 import asyncio
+import ctypes
 import gc
 import os
+import platform
+import struct
 import subprocess
 import sys
 import threading
@@ -11,24 +14,57 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from server.threads import PatientThread, be_nice, tune_interpreter, whole
+from server.threads import PatientThread, be_nice, be_prompt, tune_interpreter, whole
 
 
 def test_a_thread_lowers_its_own_priority_alone() -> None:
-    own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    own, policy = os.getpriority(os.PRIO_PROCESS, threading.get_native_id()), os.sched_getscheduler(0)
     seen: list[int] = []
 
     def run() -> None:
         be_nice(own + 3)
         be_nice(own + 1)
-        seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        seen.extend((os.getpriority(os.PRIO_PROCESS, threading.get_native_id()), os.sched_getscheduler(0)))
 
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
 
-    assert seen == [own + 3]
-    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own
+    assert seen == [own + 3, os.SCHED_BATCH]
+    assert (os.getpriority(os.PRIO_PROCESS, threading.get_native_id()), os.sched_getscheduler(0)) == (own, policy)
+
+
+def slice_nanoseconds() -> int:
+    """The slice of the calling thread, as of `sched_getattr(2)`."""
+    layout = struct.Struct("=IIQiIQQQ")
+    attributes = ctypes.create_string_buffer(layout.size)
+    number = {"x86_64": 315, "aarch64": 275}[platform.machine()]
+    assert ctypes.CDLL(None).syscall(number, 0, attributes, layout.size, 0) == 0
+    return int(layout.unpack(attributes)[5])
+
+
+@pytest.mark.skipif(
+    tuple(map(int, platform.release().split(".")[:2])) < (6, 12) or platform.machine() not in ("x86_64", "aarch64"),
+    reason="needs Linux 6.12 on x86-64 or ARM64",
+)
+def test_a_prompt_thread_has_the_shortest_slices_and_those_that_it_starts_have_the_usual_ones() -> None:
+    seen: list[int] = []
+
+    def run() -> None:
+        usual = slice_nanoseconds()
+        be_prompt()
+        seen.append(slice_nanoseconds())
+        other = threading.Thread(target=lambda: seen.append(slice_nanoseconds() - usual))
+        other.start()
+        other.join()
+        seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
+    os_priority = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+
+    assert seen == [100_000, 0, os_priority]
 
 
 async def test_a_patient_thread_does_one_piece_of_work_after_the_other_and_keeps_no_result() -> None:
