@@ -32,7 +32,7 @@ SPLITTER_NICENESS = 10  # of who splits long texts, that others wait for less
 def be_nice(niceness: int) -> None:
     """Lowers the priority of the calling thread, unless it is lower already; on Linux each thread has its own.
 
-    When the thread wakes, it waits until a thread of the usual policy leaves a core, instead of taking it away.
+    A thread whose priority is lowered takes no core away from another when it wakes, but waits for a slice to end.
 
     Args:
         niceness: 0 to 19, as of `setpriority(2)`: each step takes a fifth of what the thread gets of a busy core.
@@ -40,19 +40,21 @@ def be_nice(niceness: int) -> None:
     thread = threading.get_native_id()
     if os.getpriority(os.PRIO_PROCESS, thread) < niceness:  # to raise it is a privilege
         os.setpriority(os.PRIO_PROCESS, thread, niceness)
-    with contextlib.suppress(OSError):  # a sandbox may forbid it
-        os.sched_setscheduler(thread, os.SCHED_BATCH, os.sched_param(0))
+    if niceness and os.sched_getscheduler(thread) == os.SCHED_OTHER:  # no other one, which an operator has set
+        with contextlib.suppress(OSError):  # a sandbox may forbid it
+            os.sched_setscheduler(thread, os.SCHED_BATCH, os.sched_param(0))
 
 
 def be_prompt() -> None:
-    """Lets the calling thread have a core as soon as it wakes, for a short while at a time.
+    """Lets the calling thread mostly have a core as soon as it wakes, for a short while at a time.
 
     It gets no larger part of the cores by this. Since Linux 6.12, a thread that wakes takes a core from one with longer
-    slices if it has had less than its part (see `sched(7)`). Without, the event loop waited for milliseconds until a
-    lane left its core. Older kernels ignore the slice. Threads that the thread starts have the usual ones.
+    slices if it has had less than its part (see the kernel's page on its EEVDF scheduler). Without, the event loop
+    waited for milliseconds until a lane left its core. Older kernels ignore the slice. Threads that the thread starts
+    have the usual one.
     """
     number = _SCHED_SETATTR.get(platform.machine())
-    if number is not None:
+    if number is not None and os.sched_getscheduler(0) == os.SCHED_OTHER:
         own = os.getpriority(os.PRIO_PROCESS, 0)
         layout = struct.Struct("=IIQiIQQQ")  # `struct sched_attr` of `sched_setattr(2)`
         attributes = layout.pack(layout.size, os.SCHED_OTHER, _RESET_ON_FORK, own, 0, _SLICE_NANOSECONDS, 0, 0)

@@ -38,7 +38,7 @@ _SECONDS = (
 # what is in the target language already is translated again. Of one word, "Berlin" has 0.73, "Protonenstrahl" 0.80.
 _SURE = 0.75
 # Seconds before a call that no server has answered is sent again: a minute in all, as a server that is stopped keeps
-# its port for up to 49 s. Half, and a server that starts anew is given up. Twice, and a document waits long for a
+# its port for up to 50 s. Half, and a server that starts anew is given up. Twice, and a document waits long for a
 # server that does not come back.
 _PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 16.0, 16.0)
 _MOST_DETECTED = 4000  # characters whose language stands for the document's

@@ -169,9 +169,9 @@ def _find_background(
     """Returns the flows that are in the background from now on, if flows have these claims.
 
     A flow of bulk calls always is, even if nobody else calls: otherwise the next caller would share its long steps
-    until its running sentences have ended. Another flow enters the background if it has more rows than its share and
-    wants much more than the others. Rows alone would not do, because every flow has many after the server was slow for
-    a moment. It stays while it wants more than the others, even if all of its requests are refused.
+    until its running sentences have ended. Another flow enters the background if it has more rows than its share of
+    half of them, and wants much more than the others. Rows alone would not do, because every flow has many after the
+    server was slow for a moment. It stays while it wants more than the others, even if all of its requests are refused.
     """
     divided = limits.num_lanes * limits.lane.max_rows * _DIVIDED
     level = fair_level(divided, [(each.rows, each.weight) for each in claims.values()])

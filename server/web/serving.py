@@ -23,7 +23,9 @@ _BACKLOG = 1024
 # At the end, until requests that have come are read. Half, and a busy server does not read them; twice, and each stop
 # takes longer.
 _LAST_REQUESTS_SECONDS = 0.1
-_FIRST_REQUESTS = 10  # as many of these while a connection has had no request yet; twice, and idle ones delay each stop
+# So many times as long at most, while a connection has had no request yet. Half, and busy callers get no answer; twice,
+# and an idle one delays each stop by a second.
+_FIRST_REQUESTS = 5
 _LAST_SECONDS = 1.0  # for the answers of calls that were cut off
 
 
@@ -42,7 +44,7 @@ class _Server(uvicorn.Server):
 
         A caller may have connected and sent a request just before. The moment lets the request be read and answered. A
         connection that has had no request yet gets longer, because a busy caller sends its request some time after it
-        has connected.
+        has connected. With TLS, a caller has connected when its handshake is over.
         """
         for server in self.servers:
             server.close()
@@ -124,7 +126,7 @@ class HttpServer:
             await self._serving  # raises what kept it from serving
 
     async def stop(self) -> None:
-        """Takes no more requests, lets answers out for a second, and ends what is left."""
+        """Takes no more connections, lets first requests come and answers go for 3 s at most, and ends the rest."""
         if self._serving is None:
             self._socket.close()
             return

@@ -117,6 +117,8 @@ async def test_a_signal_before_the_model_is_loaded_ends_the_server(
 
 
 async def test_a_server_serves_until_a_signal_comes(tiny_bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompt: list[threading.Thread] = []
+    monkeypatch.setattr("server.app.be_prompt", lambda: prompt.append(threading.current_thread()))
     with stderr_pipe(monkeypatch) as stderr:
         serving = asyncio.create_task(serve(settings(tiny_bundle.directory), "1.2.3"))
         line = await asyncio.wait_for(asyncio.to_thread(stderr.readline), SECONDS)
@@ -135,6 +137,7 @@ async def test_a_server_serves_until_a_signal_comes(tiny_bundle: Bundle, monkeyp
     assert line.startswith("babelserve: SERVING tiny 0 (cpu-fp32, lanes: 1) on 127.0.0.1:")
     assert response.translations[0].text
     assert ready.status == HealthCheckResponse.SERVING
+    assert prompt == [threading.current_thread()]
     assert 'babelserve_build_info{device="cpu",' in metrics
     assert 'variant="cpu-fp32",version="1.2.3"} 1.0' in metrics
     for port in (address.rpartition(":")[2], health_port, admin_port, page.split(":")[2].partition("/")[0]):

@@ -213,8 +213,9 @@ def test_bulk_calls_are_in_the_background_even_alone_and_with_one_row(cost: Cost
 
 
 def test_weights_count_for_the_background(cost: CostModel) -> None:
-    rows = {FLOOD: 14, OTHER: 14}
+    rows = {FLOOD: 4, OTHER: 14}
 
+    assert background(cost, claiming(SHARED, rows=rows), OTHER) == set()
     assert background(cost, claiming(SHARED, rows=rows, weights={FLOOD: 1.0, OTHER: 4.0}), OTHER) == {"flood"}
 
 
