@@ -40,8 +40,8 @@ def be_nice(niceness: int) -> None:
     thread = threading.get_native_id()
     if os.getpriority(os.PRIO_PROCESS, thread) < niceness:  # to raise it is a privilege
         os.setpriority(os.PRIO_PROCESS, thread, niceness)
-    if niceness and os.sched_getscheduler(thread) == os.SCHED_OTHER:  # no other one, which an operator has set
-        with contextlib.suppress(OSError):  # a sandbox may forbid it
+    with contextlib.suppress(OSError):  # a sandbox may forbid it
+        if niceness and os.sched_getscheduler(thread) == os.SCHED_OTHER:  # no other one, which an operator has set
             os.sched_setscheduler(thread, os.SCHED_BATCH, os.sched_param(0))
 
 
@@ -54,11 +54,12 @@ def be_prompt() -> None:
     have the usual one.
     """
     number = _SCHED_SETATTR.get(platform.machine())
-    if number is not None and os.sched_getscheduler(0) == os.SCHED_OTHER:
-        own = os.getpriority(os.PRIO_PROCESS, 0)
-        layout = struct.Struct("=IIQiIQQQ")  # `struct sched_attr` of `sched_setattr(2)`
-        attributes = layout.pack(layout.size, os.SCHED_OTHER, _RESET_ON_FORK, own, 0, _SLICE_NANOSECONDS, 0, 0)
-        ctypes.CDLL(None).syscall(number, 0, attributes, 0)  # where a sandbox forbids it, nothing changes
+    with contextlib.suppress(OSError):  # as in `be_nice`
+        if number is not None and os.sched_getscheduler(0) == os.SCHED_OTHER:
+            own = os.getpriority(os.PRIO_PROCESS, 0)
+            layout = struct.Struct("=IIQiIQQQ")  # `struct sched_attr` of `sched_setattr(2)`
+            attributes = layout.pack(layout.size, os.SCHED_OTHER, _RESET_ON_FORK, own, 0, _SLICE_NANOSECONDS, 0, 0)
+            ctypes.CDLL(None).syscall(number, 0, attributes, 0)
 
 
 def tune_interpreter() -> None:

@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,6 +41,7 @@ _LIVE = "live"  # the glossary that is written anew all the time
 _TARGETS = "Hofhund", "Wachhund"  # of its term, by turns
 _HEADER = "en\tde\n"
 _REFUSED_SECONDS = 30.0  # in which a bad file must be refused
+_WORST_SECONDS = 1.0  # of a call beside; they take 0.02 s on average
 _TERM = pb.Term(source="dog", target="Hund")
 
 _ENTITIES = '<!ENTITY a0 "ha">' + "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))
@@ -48,45 +50,72 @@ _TBX = (
     '<langSec xml:lang="en"><termSec><term>dog</term></termSec></langSec>'
     '<langSec xml:lang="de"><termSec><term>{term}</term></termSec></langSec></conceptEntry></body></text></tbx>'
 )
-_BAD_FILES = {
-    "rows.tsv": _HEADER + "".join(f"w{number}\tx\n" for number in range(1_000_000)),
-    "long.tsv": f"{_HEADER}{'d' * 10_000}\tHund\n",
-    "empty-side.tsv": f"{_HEADER}dog\t\n",
-    "no-header.tsv": "dog\tHund\n",
-    "zeros.tsv": f"{_HEADER}dog\tHu\0nd\n",
-    "quote.csv": 'en,de\n"dog,Hund\n',
-    "entities.tbx": _TBX.format(doctype=f"<!DOCTYPE tbx [{_ENTITIES}]>", term="&a9;"),
-    "outside.tbx": _TBX.format(doctype='<!DOCTYPE tbx [<!ENTITY x SYSTEM "file:///etc/passwd">]>', term="&x;"),
-    "deep.tbx": '<?xml version="1.0"?><tbx type="TBX-Basic" xml:lang="en">' + "<text>" * 5000,
-}
+# The name of each file, its content, and what the server must say of it.
+_BAD_FILES = (
+    ("rows.tsv", _HEADER + "".join(f"w{number}\tx\n" for number in range(1_000_000)), "at most 100000 terms"),
+    ("long.tsv", f"{_HEADER}{'d' * 10_000}\tHund\n", "the source must have 1 to 200 characters, not all white space"),
+    ("empty.tsv", f"{_HEADER}dog\t\n", "the target must have 1 to 200 characters, not all white space, not 0"),
+    ("header.tsv", "dog\tHund\n", "the first row must be codes of two languages"),
+    ("zero.tsv", f"{_HEADER}dog\tHu\0nd\n", "the target must have no control characters"),
+    ("quote.csv", 'en,de\n"dog,Hund\n', "a cell that begins with a quote must end with one"),
+    ("entities.tbx", _TBX.format(doctype=f"<!DOCTYPE tbx [{_ENTITIES}]>", term="&a9;"), "must have no DTD of its own"),
+    (
+        "outside.tbx",
+        _TBX.format(doctype='<!DOCTYPE tbx [<!ENTITY x SYSTEM "file:///etc/passwd">]>', term="&x;"),
+        "must have no DTD of its own",
+    ),
+    (
+        "deep.tbx",
+        _TBX.format(doctype="", term=f"{'<hi>' * 5000}Hund{'</hi>' * 5000}"),
+        "elements must be nested at most 64 deep",
+    ),
+)
 
 
 def bad_glossaries() -> dict[str, tuple[pb.Glossary, str]]:
-    """Returns glossaries of requests that must be refused, and what the message must have."""
+    """Returns glossaries of requests that must be refused, and how the message must begin."""
     many = [pb.Term(source=f"w{number}", target="x") for number in range(1001)]
     wordy = [pb.Term(source=" ".join(f"{n}w{number}" for n in range(30)), target="x") for number in range(1000)]
+    forms = [f"H{number}" for number in range(33)]
     return {
-        "contradictory terms": (pb.Glossary(terms=[_TERM, pb.Term(source="dog", target="Katze")]), "glossary.terms[1]"),
+        "contradictory terms": (
+            pb.Glossary(terms=[_TERM, pb.Term(source="dog", target="Katze")]),
+            "glossary.terms[1]: has a source that glossary.terms[0] has already",
+        ),
         "the same but for case": (
             pb.Glossary(terms=[_TERM, pb.Term(source="Dog", target="Katze")], ignore_case=True),
-            "glossary.terms[1]",
+            "glossary.terms[1]: has a source that glossary.terms[0] has already",
         ),
-        "10,000 characters": (pb.Glossary(terms=[pb.Term(source="d" * 10_000, target="Hund")]), "200"),
-        "a target of 10,000": (pb.Glossary(terms=[pb.Term(source="dog", target="d" * 10_000)]), "200"),
-        "an empty source": (pb.Glossary(terms=[pb.Term(target="Hund")]), "glossary.terms[0].source"),
-        "an empty target": (pb.Glossary(terms=[pb.Term(source="dog")]), "glossary.terms[0].target"),
-        "blanks": (pb.Glossary(terms=[pb.Term(source=" \t", target="Hund")]), "glossary.terms[0].source"),
+        "10,000 characters": (
+            pb.Glossary(terms=[pb.Term(source="d" * 10_000, target="Hund")]),
+            "glossary.terms[0].source: must have 1 to 200 characters",
+        ),
+        "a target of 10,000": (
+            pb.Glossary(terms=[pb.Term(source="dog", target="d" * 10_000)]),
+            "glossary.terms[0].target: must have 1 to 200 characters",
+        ),
+        "an empty source": (
+            pb.Glossary(terms=[pb.Term(target="Hund")]),
+            "glossary.terms[0].source: must have 1 to 200 characters",
+        ),
+        "an empty target": (
+            pb.Glossary(terms=[pb.Term(source="dog")]),
+            "glossary.terms[0].target: must have 1 to 200 characters",
+        ),
+        "blanks": (
+            pb.Glossary(terms=[pb.Term(source=" \t", target="Hund")]),
+            "glossary.terms[0].source: must have 1 to 200 characters",
+        ),
         "1,001 terms": (pb.Glossary(terms=many), "glossary.terms: must be from 0 to 1000, not 1001"),
-        "30,000 words": (pb.Glossary(terms=wordy), "20000"),
+        "30,000 words": (pb.Glossary(terms=wordy), "glossary.terms[666]: makes 20010 words of all sources"),
         "33 forms": (
-            pb.Glossary(terms=[pb.Term(source="dog", target="Hund", target_forms=[f"H{n}" for n in range(33)])]),
-            "target_forms",
+            pb.Glossary(terms=[pb.Term(source="dog", target="Hund", target_forms=forms)]),
+            "glossary.terms[0].target_forms: must be from 0 to 31, not 33",
         ),
         "17 names": (
             pb.Glossary(names=[f"n{number}" for number in range(17)]),
             "glossary.names: must be from 0 to 16, not 17",
         ),
-        "an unknown name": (pb.Glossary(names=["nothing"]), "nothing"),
     }
 
 
@@ -94,9 +123,9 @@ def match(sentences: Sequence[str], *, ignore_case: bool) -> Check:
     """Looks for the terms of a large glossary, of one to three words each, in sentences."""
     chance, words = random.Random(1), sorted({word for sentence in sentences for word in sentence.split()})
     phrases = {" ".join(chance.choices(words, k=chance.randint(1, 3))) for _ in range(3 * _NUM_TERMS)}
-    table = TermTable(Term((phrase,), ("x",)) for phrase in sorted(phrases)[:_NUM_TERMS])
+    table = TermTable(Term((phrase,), ("Hund",)) for phrase in chance.sample(sorted(phrases), _NUM_TERMS))
     named = NamedGlossary("large", "en", "de", "0", table)
-    glossary = Glossary([], ignore_case=ignore_case, names=["large"]).with_named([named])
+    glossary = Glossary([], ignore_case=ignore_case, names=["large"]).with_named([named]).inflecting("de")
     num_found = sum(len(list(glossary.find(sentence))) for sentence in sentences)
     times = [min(_look_up(glossary, sentence) for _ in range(_REPEATS)) for sentence in sentences]
     measured = f"mean {sum(times) / len(times) * 1e3:.3f} ms, worst {max(times) * 1e3:.2f} ms; {num_found} found"
@@ -113,79 +142,86 @@ def _look_up(glossary: Glossary, sentence: str) -> float:
 
 def send_bad(stub: TranslationServiceStub) -> Check:
     """Sends each bad glossary, with a good text."""
-    faults = []
-    bad = bad_glossaries()
+    bad, faults = bad_glossaries(), []
     for name, (glossary, words) in bad.items():
         try:
             stub.Translate(_request(glossary), timeout=60)
             faults.append(f"{name}: answered")
         except grpc.RpcError as error:
-            expected = grpc.StatusCode.NOT_FOUND if "unknown" in name else grpc.StatusCode.INVALID_ARGUMENT
-            if error.code() is not expected or words not in (error.details() or ""):
-                faults.append(f"{name}: {error.code().name} {error.details()}"[:200])
+            message = error.details() or ""
+            if error.code() is not grpc.StatusCode.INVALID_ARGUMENT or not message.startswith(words):
+                faults.append(f"{name}: {error.code().name} {message}"[:200])
     return _faultless("requests refused by field and limit", len(bad), faults)
 
 
-def put_bad(folder: Path, server: ServerProcess, stub: TranslationServiceStub) -> Check:
-    """Puts the bad files into the folder, and waits until they are refused."""
-    for name, content in _BAD_FILES.items():
+def put_bad(folder: Path, server: ServerProcess) -> Check:
+    """Puts the bad files into the folder, and waits until each has been refused for its own reason."""
+    for name, content, _ in _BAD_FILES:
         (folder / name).write_text(content)
-    deadline, num_refused = time.monotonic() + _REFUSED_SECONDS, 0
-    while num_refused < len(_BAD_FILES) and time.monotonic() < deadline:
+    deadline, faults = time.monotonic() + _REFUSED_SECONDS, ["none was looked at"]
+    while faults and time.monotonic() < deadline:
         time.sleep(0.2)
-        num_refused = int(metric(server, "glossary_loads_total", outcome="refused"))
-    served = [each.name for each in stub.ListGlossaries(pb.ListGlossariesRequest(), timeout=60).glossaries]
-    measured = f"{num_refused} of {len(_BAD_FILES)}; served: {', '.join(served)}"
-    return Check("files refused", measured, "all", num_refused == len(_BAD_FILES) and served == [_LIVE])
+        lines = server.stderr().splitlines()
+        faults = [
+            f"{name}: not refused"
+            for name, _, words in _BAD_FILES
+            if not any(name.rpartition(".")[0] in line and words in line for line in lines)
+        ]
+    return _faultless("files refused, each for its reason", len(_BAD_FILES), faults)
 
 
-class Callers:
-    """Call the server without end: some with the glossary that is written anew, some without any."""
+class GlossaryCallers:
+    """Call the server without end: some with the glossary that is written anew, some without any.
+
+    Attributes:
+        seconds: of each call.
+        faults: what was wrong with answers.
+    """
 
     def __init__(self, address: str) -> None:
-        self.num_calls = 0
+        self.seconds: list[float] = []
         self.faults: list[str] = []
+        self._address = address
         self._is_over = threading.Event()
-        self._threads = [threading.Thread(target=self._call, args=(address, names)) for names in ([], [_LIVE], [_LIVE])]
 
     @contextmanager
     def calling(self) -> Iterator[None]:
-        """They call during the block."""
-        for thread in self._threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self._is_over.set()
-            for thread in self._threads:
-                thread.join()
+        """They call during the block. Raises what has ended one of them."""
+        with ThreadPoolExecutor(3) as pool:
+            calls = [pool.submit(self._call, names) for names in ([], [_LIVE], [_LIVE])]
+            try:
+                yield
+            finally:
+                self._is_over.set()
+        for call in calls:
+            call.result()
 
-    def _call(self, address: str, names: Sequence[str]) -> None:
-        with open_stub(address) as stub:
+    def _call(self, names: Sequence[str]) -> None:
+        with open_stub(self._address) as stub:
             while not self._is_over.is_set():
-                self.num_calls += 1
+                started = time.monotonic()
                 try:
-                    answer = stub.Translate(_request(pb.Glossary(names=names)), timeout=30)
+                    (translation,) = stub.Translate(_request(pb.Glossary(names=names)), timeout=30).translations
                 except grpc.RpcError as error:
                     self.faults.append(f"{error.code().name} {error.details()}")
-                    continue
-                text = answer.translations[0].text
-                if names and not any(target in text for target in _TARGETS):
-                    self.faults.append(f"no term in {text!r}")
+                else:
+                    if not translation.text or (names and not any(each in translation.text for each in _TARGETS)):
+                        self.faults.append(f"{translation.text!r} for {names}")
+                self.seconds.append(time.monotonic() - started)
 
 
 def write_anew(path: Path, seconds: float) -> int:
-    """Writes a glossary in place, in two halves, with another target each time; returns how often."""
+    """Writes a glossary in place, in two halves, with the other target each time; returns how often."""
     end = time.monotonic() + seconds
-    for number in itertools.count():
-        if time.monotonic() > end:
-            return number
+    for number in itertools.count(1):
         with path.open("w") as file:
             file.write(f"{_HEADER}cat\tKa")
             file.flush()
             time.sleep(0.01)
             file.write(f"tze\ndog\t{_TARGETS[number % 2]}\n")
-        time.sleep(0.02 if number % 50 else 3.0)  # at times it is the same at two looks, and is taken
+        if time.monotonic() > end:
+            return number
+        time.sleep(0.02 if number % 51 else 3.0)  # at times it stays the same for two looks, and is taken
     raise AssertionError
 
 
@@ -206,16 +242,27 @@ def serve(seconds: float, flags: Sequence[str]) -> list[Check]:
         folder = Path(directory)
         live = folder / f"{_LIVE}.tsv"
         live.write_text(f"{_HEADER}dog\t{_TARGETS[0]}\n")
+        (folder / "good.tbx").write_text(_TBX.format(doctype="", term="Hund"))
         with running_server(["--glossaries", directory, *flags]) as server, open_stub(server.address) as stub:
-            before = read_memory(server.process.pid).resident
-            callers = Callers(server.address)
+            before = read_memory(server.process.pid).peak
+            callers = GlossaryCallers(server.address)
             with callers.calling():
-                checks = [send_bad(stub), put_bad(folder, server, stub)]
+                checks = [send_bad(stub), put_bad(folder, server)]
                 num_written = write_anew(live, seconds)
             grown = read_memory(server.process.pid).peak - before
-            taken = metric(server, "glossary_loads_total", outcome="ok")
-        checks.append(Check("the good file, written anew", f"{num_written} times, taken {taken:.0f} times"))
-        checks.append(_faultless("calls beside, with their terms", callers.num_calls, callers.faults))
+            num_taken = metric(server, "glossary_loads_total", outcome="ok")
+            num_refused = metric(server, "glossary_loads_total", outcome="refused")
+            served = sorted(
+                each.name for each in stub.ListGlossaries(pb.ListGlossariesRequest(), timeout=60).glossaries
+            )
+        is_right = num_taken > len(served) and num_refused == len(_BAD_FILES) and served == ["good", _LIVE]
+        measured = f"written {num_written} times, taken {num_taken - 1:.0f} times; served: {', '.join(served)}"
+        checks.append(Check("a good file that changes is taken, no half of it", measured, "good, live", is_right))
+        checks.append(_faultless("calls beside, with their terms", len(callers.seconds), callers.faults))
+        worst = max(callers.seconds)
+        checks.append(
+            Check("the slowest of them", f"{worst:.2f} s", f"<= {_WORST_SECONDS:g} s", worst <= _WORST_SECONDS)
+        )
         measured = f"{grown:.0f} MiB over {before:.0f}"
         checks.append(Check("peak of memory", measured, f"<= {_MOST_MIB:.0f} MiB", grown <= _MOST_MIB))
         return checks

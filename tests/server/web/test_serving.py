@@ -109,7 +109,7 @@ async def test_at_the_end_a_caller_that_has_just_connected_may_send_its_request(
     reader, writer = await connect(site.port)
     await call(site.port, "GET", "/healthz")  # so the connection before has been accepted
     stopping = asyncio.create_task(site.server.stop())
-    await asyncio.sleep(0.4)  # of a busy caller
+    await asyncio.sleep(0.3)  # of a busy caller
     writer.write(head("GET", "/healthz", {}))
 
     answer = await read_answer(reader)
