@@ -103,7 +103,6 @@ async def serve(settings: Settings, version: str) -> None:
             _tell_start(metrics, version, catalogue.models[0])
             health.set_serving(True)
             tune_interpreter()
-            be_prompt()
             _announce(settings, fronts, catalogue.models)
             await _serve_until(stop, watching, updating)
             if catalogue.is_alive():
@@ -124,6 +123,7 @@ async def _serve_until(
     stop: asyncio.Event, watching: "asyncio.Task[None]", updating: "asyncio.Task[None] | None"
 ) -> None:
     """Waits for a signal or a lost engine. The models are kept up to date until then."""
+    be_prompt()
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
     if updating is not None:
