@@ -257,7 +257,8 @@ class ScriptedServer:
         self._health.set(SERVICE, status)
 
     def close(self) -> None:
+        stopping = self._server.stop(None)  # first, so that no call that waits is answered
         self.service.is_closing.set()
         # In one run of all tests gRPC's thread hung in its own callback (1.85.1), and this would have waited for ever.
-        has_stopped = self._server.stop(None).wait(_STOP_SECONDS)
+        has_stopped = stopping.wait(_STOP_SECONDS)
         self._executor.shutdown(wait=has_stopped)
