@@ -101,9 +101,11 @@ class Result:
         attention: [T, S], of each id of the best hypothesis a distribution over the source ids; None unless asked for.
             The last id has none if it is at the limit on output tokens.
         tree: what the search has kept, each node behind its parent; empty unless asked for.
+        is_long: whether the engine has put its request into its tenant's flow of long requests.
     """
 
     hypotheses: tuple[Hypothesis, ...]
     timings: Timings = field(default_factory=Timings)
     attention: NDArray[np.float32] | None = field(default=None, compare=False)
     tree: tuple[SearchNode, ...] = ()
+    is_long: bool = field(default=False, compare=False)

@@ -89,4 +89,4 @@ class Sentence:
             decode_seconds=now - self.encoded,
         )
         tree = self.search.tree() if isinstance(self.search, RecordedSearch) else ()
-        return Result(tuple(self.search.best()), timings, self.attention, tree)
+        return Result(tuple(self.search.best()), timings, self.attention, tree, self.flow.is_long)

@@ -226,6 +226,8 @@ class Job:
         if part.last and isinstance(part.future.exception(), TranslationError) and time.monotonic() < self._deadline:
             part, is_over = part.last, True
         result = part.future.result()
+        if result.is_long:  # what the request still submits must not compete with its own sentences as another flow
+            self._flow = self._flow.of_long()
         if part.source.choices and part.last is not None:
             part, result = _chosen(part, part.last, tokenizer)
         restored = restore(part.source, result, tokenizer)

@@ -36,6 +36,7 @@ class EchoEngine:
         translates: gives the ids that a sentence is answered with, eos included.
         fails: gives a sentence's error, or None for it to be answered.
         is_holding: sentences wait for `release`.
+        is_long: whether requests are long, as told by results.
         alone_seconds: told by `check_room`.
         deadlines, options, flows: of each request.
         observed: characters and source tokens of each text.
@@ -47,6 +48,7 @@ class EchoEngine:
     translates: Callable[[tuple[int, ...]], tuple[int, ...]] = lambda source: source
     fails: Callable[[tuple[int, ...]], BaseException | None] = lambda _: None
     is_holding: bool = False
+    is_long: bool = False
     score: float = -1.0
     alone_seconds: float = 0.0
     deadlines: list[float] = field(default_factory=list)
@@ -144,7 +146,8 @@ class EchoEngine:
             Hypothesis(ids=ids[: max(1, min(limit, len(ids) - rank))], score=self.score - rank, finish_reason=reason)
             for rank in range(options.num_hypotheses)
         )
-        return Result(hypotheses, Timings(queue_seconds=0.25, encode_seconds=0.5, decode_seconds=1.0))
+        timings = Timings(queue_seconds=0.25, encode_seconds=0.5, decode_seconds=1.0)
+        return Result(hypotheses, timings, is_long=self.is_long)
 
 
 def idle_supervisor(manifest: Manifest) -> Supervisor:

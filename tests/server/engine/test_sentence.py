@@ -5,6 +5,7 @@ import pytest
 
 from server.decoding.options import DecodingOptions, Sampling
 from server.decoding.result import Timings
+from server.engine.flow import ANYONE
 from server.engine.limits import Footprint
 from server.network import StepKind
 from tests.fakes import EOS
@@ -47,6 +48,14 @@ def test_its_answer_has_the_best_hypotheses_and_says_where_the_time_went() -> No
 
     assert [hypothesis.ids for hypothesis in result.hypotheses] == [(9,)]  # of two, it asked for one
     assert result.timings == Timings(queue_seconds=1.0, encode_seconds=2.5, decode_seconds=6.5)
+    assert not result.is_long
+
+
+def test_its_answer_says_whether_its_request_was_long() -> None:
+    sentence = new_sentence()
+    sentence.flow = ANYONE.of_long()
+
+    assert sentence.result(now=10.0).is_long
 
 
 @pytest.mark.parametrize(

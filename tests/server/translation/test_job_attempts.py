@@ -83,6 +83,17 @@ async def test_a_sentence_is_translated_again_until_it_is_whole(
     assert all(flow.rank < engine.flows[0].rank for flow in engine.flows[1:]), "what is half done goes first"
 
 
+@pytest.mark.parametrize("is_long", [False, True])
+async def test_another_attempt_is_of_the_flow_of_its_request(
+    masking_model: Model, engine: EchoEngine, is_long: bool
+) -> None:
+    engine.translates, engine.is_long = lost(masking_model, "\ue000"), is_long
+    with await start(masking_model, TEXT) as job:
+        await job.finish()
+
+    assert [flow.is_long for flow in engine.flows] == [False, is_long], "the engine finds out about the first one"
+
+
 async def test_attempts_and_parts_are_counted(masking_model: Model, engine: EchoEngine, metrics: Metrics) -> None:
     engine.translates = lost(masking_model, "\ue000")
     with await start(masking_model, TEXT) as job:
