@@ -26,9 +26,6 @@ _PATIENCE = 20.0
 # A flow is greedy if it wants this many times what the others want on average, for its weight. Half, and of equal flows
 # some are taken for floods by chance. Twice, and a flood must be larger to be one.
 _GREEDY = 2.0
-# The part of all rows that is divided among flows to find out which of them has too many. Half, and a short burst is
-# taken for a flood. Twice, and a flood runs beside others in the foreground until it has filled all rows.
-_DIVIDED = 0.5
 _MARGIN = 1.5  # on forecasts of a busy engine: less, and answers come late; more, and requests are refused for nothing
 HOPELESS = 4.0  # times the time that is left: the forecasts of an idle engine are no better than that
 _RETRY_SECONDS = (0.05, 5.0)  # bounds of the time after which a refused caller may try again
@@ -169,12 +166,11 @@ def _find_background(
     """Returns the flows that are in the background from now on, if flows have these claims.
 
     A flow of bulk calls always is, even if nobody else calls: otherwise the next caller would share its long steps
-    until its running sentences have ended. Another flow enters the background if it has more rows than its share of
-    half of them, and wants much more than the others. Rows alone would not do, because every flow has many after the
-    server was slow for a moment. It stays while it wants more than the others, even if all of its requests are refused.
+    until its running sentences have ended. Another flow enters the background if it has more rows than its share and
+    wants much more than the others. Rows alone would not do, because every flow has many after the server was slow for
+    a moment. It stays while it wants more than the others, even if all of its requests are refused.
     """
-    divided = limits.num_lanes * limits.lane.max_rows * _DIVIDED
-    level = fair_level(divided, [(each.rows, each.weight) for each in claims.values()])
+    level = fair_level(limits.num_lanes * limits.lane.max_rows, [(each.rows, each.weight) for each in claims.values()])
     all_weights, all_wanted = sum(each.weight for each in claims.values()), sum(each.wanted for each in claims.values())
     found = set()
     for flow, (weight, wanted, rows) in claims.items():

@@ -195,12 +195,12 @@ def test_a_queue_that_another_flow_has_filled_takes_a_flows_share(cost: CostMode
             seconds(cost, replace(filled, waiting_of_flow=Load(own)), flow=flow)
 
 
-def test_a_flow_with_more_than_its_fair_share_of_half_of_the_rows_is_in_the_background(cost: CostModel) -> None:
-    flooded = claiming(SHARED, rows={FLOOD: 6, OTHER: 3})
+def test_a_flow_with_more_rows_than_its_fair_share_is_in_the_background(cost: CostModel) -> None:
+    flooded = claiming(SHARED, rows={FLOOD: 16, OTHER: 3})
     assert background(cost, flooded, OTHER) == set()
 
     assert background(cost, flooded, FLOOD, Demand(work=8.0, steps=1.0, rows=1, num_sentences=8)) == {"flood"}
-    assert background(cost, claiming(flooded, rows={FLOOD: 7, OTHER: 3}), OTHER) == {"flood"}
+    assert background(cost, claiming(flooded, rows={FLOOD: 17, OTHER: 3}), OTHER) == {"flood"}
 
 
 def test_bulk_calls_are_in_the_background_even_alone_and_with_one_row(cost: CostModel) -> None:
@@ -213,7 +213,7 @@ def test_bulk_calls_are_in_the_background_even_alone_and_with_one_row(cost: Cost
 
 
 def test_weights_count_for_the_background(cost: CostModel) -> None:
-    rows = {FLOOD: 4, OTHER: 14}
+    rows = {FLOOD: 8, OTHER: 14}
 
     assert background(cost, claiming(SHARED, rows=rows), OTHER) == set()
     assert background(cost, claiming(SHARED, rows=rows, weights={FLOOD: 1.0, OTHER: 4.0}), OTHER) == {"flood"}
