@@ -101,7 +101,7 @@ class Result:
         attention: [T, S], of each id of the best hypothesis a distribution over the source ids; None unless asked for.
             The last id has none if it is at the limit on output tokens.
         tree: what the search has kept, each node behind its parent; empty unless asked for.
-        is_long: whether the engine has put its request into its tenant's flow of long requests.
+        is_long: whether it was of its tenant's flow of long requests, or of bulk calls.
     """
 
     hypotheses: tuple[Hypothesis, ...]

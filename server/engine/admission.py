@@ -119,7 +119,8 @@ def admit(request: Request, snapshot: Snapshot, cost: CostModel, limits: EngineL
     """
     demand, flow = request.demand, request.flow
     share = flow.weight / sum(claim.weight for claim in snapshot.claims.values())
-    _check_queue(snapshot, share, limits)
+    if not flow.is_begun:
+        _check_queue(snapshot, share, limits)
     is_idle = not any(claim.rows for claim in snapshot.claims.values())
     own_claim = snapshot.claims[flow]
     own_rows = own_claim.rows + demand.rows * demand.num_sentences

@@ -20,6 +20,7 @@ class Flow:
         is_bulk: whether this is the tenant's flow of bulk calls, which is always in the background.
         weight: of the flow's share, over 0.
         rank: of this request within the flow; lower ranks go first.
+        is_begun: whether this is what a request that is half done still needs. A full queue does not refuse it.
     """
 
     name: str = ""
@@ -27,6 +28,7 @@ class Flow:
     is_bulk: bool = False
     weight: float = field(default=1.0, compare=False)
     rank: int = field(default=0, compare=False)
+    is_begun: bool = field(default=False, compare=False)
 
     def __hash__(self) -> int:
         # All fields would take twice as long, and each request has the flows of all others looked up.
@@ -42,7 +44,7 @@ class Flow:
 
     def first(self) -> Self:
         """Returns the flow of what a request that is half done still needs: it goes before requests of its rank."""
-        return replace(self, rank=self.rank - 1)
+        return replace(self, rank=self.rank - 1, is_begun=True)
 
 
 ANYONE = Flow()

@@ -210,7 +210,7 @@ class SentenceCache:
         with self._lock:
             self._forget(flight)
             if error is None and flight.key[1].sampling is None:  # samples hardly come again: their seeds are random
-                self._keep(flight.key, replace(translation.result(), timings=Timings()))
+                self._keep(flight.key, replace(translation.result(), timings=Timings(), is_long=False))
             callers, flight.callers = flight.callers, set()
         for caller in callers:
             with suppress(InvalidStateError):  # the caller has just left

@@ -226,8 +226,6 @@ class Job:
         if part.last and isinstance(part.future.exception(), TranslationError) and time.monotonic() < self._deadline:
             part, is_over = part.last, True
         result = part.future.result()
-        if result.is_long:  # what the request still submits must not compete with its own sentences as another flow
-            self._flow = self._flow.of_long()
         if part.source.choices and part.last is not None:
             part, result = _chosen(part, part.last, tokenizer)
         restored = restore(part.source, result, tokenizer)
@@ -247,9 +245,11 @@ class Job:
         source = leg.ask_again(part.source, restored, result.hypotheses[0], result.attention)
         if source is None:
             return False
+        # In another flow than the request's other sentences, it would compete with them.
+        flow = self._flow.of_long() if result.is_long else self._flow
         try:
             ids = [source.source_ids or ()]
-            (future,) = leg.model.engine.submit(ids, leg.options_for(source), self._deadline, self._flow.first())
+            (future,) = leg.model.engine.submit(ids, leg.options_for(source), self._deadline, flow.first())
         except TranslationError:  # the translation has every part, if not in its best place
             return False
         leg.model.metrics.translations.repeated_total.inc()

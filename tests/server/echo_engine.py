@@ -36,7 +36,7 @@ class EchoEngine:
         translates: gives the ids that a sentence is answered with, eos included.
         fails: gives a sentence's error, or None for it to be answered.
         is_holding: sentences wait for `release`.
-        is_long: whether requests are long, as told by results.
+        is_long: of results.
         alone_seconds: told by `check_room`.
         deadlines, options, flows: of each request.
         observed: characters and source tokens of each text.

@@ -195,6 +195,14 @@ def test_a_queue_that_another_flow_has_filled_takes_a_flows_share(cost: CostMode
             seconds(cost, replace(filled, waiting_of_flow=Load(own)), flow=flow)
 
 
+def test_a_full_queue_takes_what_a_request_that_is_half_done_still_needs(cost: CostModel) -> None:
+    full = replace(AT_WORK, waiting=Load(10, 101), waiting_of_flow=Load(10, 101))
+
+    assert seconds(cost, full, flow=ANYONE.first()) > 0
+    with pytest.raises(Overloaded, match="queue is full"):
+        seconds(cost, full)
+
+
 def test_a_flow_with_more_rows_than_its_fair_share_is_in_the_background(cost: CostModel) -> None:
     flooded = claiming(SHARED, rows={FLOOD: 16, OTHER: 3})
     assert background(cost, flooded, OTHER) == set()

@@ -37,3 +37,4 @@ def test_what_a_request_still_needs_goes_before_requests_of_its_rank_and_is_of_i
 
     assert flow.first() == flow
     assert flow.first().rank < flow.rank
+    assert (flow.is_begun, flow.first().is_begun) == (False, True)

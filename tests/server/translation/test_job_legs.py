@@ -65,14 +65,6 @@ async def test_a_sentence_is_passed_on_as_soon_as_it_is_there(model: Model, toke
     assert engines[0].flows + engines[1].flows == [ANYONE] * 3
 
 
-async def test_second_legs_of_a_long_request_are_of_its_flow(model: Model, tokenizer: Tokenizer) -> None:
-    engines = EchoEngine(is_long=True), EchoEngine()
-    with await start_relay(model, engines, text_of(tokenizer, "One dog.", "Two dogs.")) as job:
-        await job.finish()
-
-    assert [flow.is_long for flow in engines[1].flows] == [True, True]
-
-
 async def test_sentences_of_a_whole_answer_are_passed_on_as_soon_as_well(model: Model, tokenizer: Tokenizer) -> None:
     engines = EchoEngine(is_holding=True), EchoEngine(is_holding=True)
     with await start_relay(model, engines, text_of(tokenizer, "One dog.", "Two dogs.", "Three dogs.")) as job:
